@@ -23,7 +23,7 @@ unit-and-workflow: .venv/installed
 every-test: .venv/installed
 	$(TESTS) -m "all or not all"
 
-UNIT := tests/unit tests/attacks tests/packaging
+UNIT := tests/position_card tests/unit tests/attacks tests/packaging
 unit: .venv/installed  ## of these tests those of the library
 	$(TESTS) $(UNIT)
 
@@ -61,7 +61,7 @@ manifest:  ## sha256 of every figure and table; of another run: make manifest RE
 wheel: .venv/installed  ## the library and the command position-card as a wheel in dist/
 	$(BIN)/hatchling build --target wheel
 
-LIBRARY := position_bias/*.py
+LIBRARY := position_card/*.py position_bias/*.py
 OTHERS := scripts/*.py rules/*.smk Snakefile launcher/*.py run_job.py tools/*.py benchmarks/*.py
 size:  ## lines that are maintained, those of tests, and what the registries hold
 	@git ls-files -- $(foreach of,$(LIBRARY) $(OTHERS),'$(of)') | xargs cat | wc -l | xargs echo "maintained:"

@@ -19,11 +19,11 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import torch
 from torch.nn import functional
 
-from position_bias.attention import rotary_angles
 from position_bias.emergence import network, sequences, training
 from position_bias.emergence.runs import Network
 from position_bias.emergence.task import Task
-from position_bias.running import runtime
+from position_card.core import runtime
+from position_card.rollout.attention import rotary_angles
 
 BATCH, ROUNDS = 128, 3
 STACKED = (1, 2, 5, 10)  # members

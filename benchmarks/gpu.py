@@ -26,12 +26,13 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from position_bias.emergence import runs, task, training
-from position_bias.language_models import families, measure, train
+from position_bias.language_models import families, train
 from position_bias.layernorm import training as layernorm
 from position_bias.postnorm import runs as postnorm_runs
 from position_bias.postnorm import training as postnorm
-from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble, repeated
+from position_card.core import checkpoint
+from position_card.measures import measure
 from tests.pretend.pretended import gpus, place_of
 
 NO_KERNEL = {"_unsafe_view", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from position_bias.language_models import families
-from position_bias.language_models.measure import PREDICTED, Asked, measure
-from position_bias.language_models.quantities import influence_and_loss
-from position_bias.running import runtime
+from position_card.core import runtime
+from position_card.measures.measure import PREDICTED, Asked, measure
+from position_card.measures.quantities import influence_and_loss
 
 ARCHITECTURE = {"layers": 12, "heads": 8, "hidden": 64, "initializer_range": 0.1}
 TOKENS, BATCH_TOKENS, ROUNDS, BOUND = 4096, 1024, 7, 1.15

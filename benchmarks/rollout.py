@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np  # noqa: E402
 
-from position_bias.rollout.last_row import dense_last_row, last_row  # noqa: E402
+from position_card.rollout.last_row import dense_last_row, last_row  # noqa: E402
 
 LAYERS, HEADS = 70, 112
 DENSE_N, DENSE_LAYERS = 2_048, 2

@@ -13,9 +13,9 @@ from position_bias.language_models import settings as language_models
 from position_bias.layernorm import settings as layernorm
 from position_bias.postnorm import settings as postnorm
 from position_bias.released import settings as released
-from position_bias.running import configuration
-from position_bias.running.section import Bounds, Count, Items, Keys, Name, Seed, Small, Words, section
 from position_bias.structural.settings import Rollout, Structural
+from position_bias.workflow import configuration
+from position_bias.workflow.section import Bounds, Count, Items, Keys, Name, Seed, Small, Words, section
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,8 +12,9 @@ from pathlib import Path
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import settings
-from position_bias.running import configuration, definitions, devices, made, runtime
 from position_bias.verdicts import registry
+from position_bias.workflow import configuration, definitions, made
+from position_card.core import devices, runtime
 
 ROOT = Path(workflow.basedir)
 runtime.import_from(ROOT)  # jobs inherit the environment

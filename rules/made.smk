@@ -1,5 +1,5 @@
 # Every figure, table and other file that is made from files in seconds is a rule of its own, from a row of FIGURES, TABLES or
-# FILES that a wing wrote (position_bias/running/made.py says what a row holds). What the rows do not name, every_job.smk adds.
+# FILES that a wing wrote (position_bias/workflow/made.py says what a row holds). What the rows do not name, every_job.smk adds.
 
 
 for item, row in FIGURES.items():

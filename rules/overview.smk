@@ -29,7 +29,7 @@ FILES["findings"] = made.Made(
 )
 FIGURES["scorecard"] = made.Made(
     "How many claims of each paper have which verdict.",
-    "drawing.scorecard:counts",
+    "verdicts.figures:counts",
     {"table": "results/tables/scorecard.csv"},
     name="draw_scorecard",
     caption="overview/draw_scorecard",

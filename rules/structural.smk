@@ -240,7 +240,7 @@ ROLLOUT = "{model}/{checkpoint}/{dataset}/n{n}"
 FILES |= {
     "rollout": made.Made(
         "Roll attention out under every variant of Section 6.2 and compare with the measured influence.",
-        "rollout.comparison:tables",
+        "position_card.rollout.comparison:tables",
         {"measured": MEASURED},
         INTERVALS,
         outputs={

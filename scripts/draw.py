@@ -1,5 +1,6 @@
-from position_bias.drawing import style
-from position_bias.running import calls, runtime
+from position_bias.workflow import calls
+from position_card.core import runtime
+from position_card.drawing import style
 
 style.print_at(**snakemake.params.printed)
 with runtime.job(snakemake.log[0]), style.figure_style():

@@ -7,7 +7,7 @@ import yaml
 from snakemake.utils import update_config
 
 from position_bias import settings
-from position_bias.running import configuration
+from position_bias.workflow import configuration
 
 ROOT = Path(__file__).parents[1]
 DEFAULT = settings.default()

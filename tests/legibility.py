@@ -1,13 +1,9 @@
 """What cannot be read in a figure: texts that meet, are cut off or too small, panels that overlap or have no data.
 
 A figure that is saved is looked at by an artist that is drawn last, so that what is judged is what stands in the file.
-Places are in points (1/72 inch) from the lower left corner of the page. In the folder of a finished run, its figures
-are judged by
-
-    python -m tests.legibility [FILE FOR --configfile ...]
+Places are in points (1/72 inch) from the lower left corner of the page. `tests/every_figure.py` judges those of a run.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,12 +21,9 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
-from snakemake.settings.types import ConfigSettings
 
-from position_bias.drawing import description, style
-from position_bias.drawing.style import COLUMN, PAGE, SMALLEST, TALLEST
-from position_bias.running import calls
-from tools.workflow import opened, planned
+from position_card.drawing import description, style
+from position_card.drawing.style import COLUMN, PAGE, SMALLEST, TALLEST
 
 SLACK = 0.75  # points: the box of a text has some room around its letters
 ALIKE = 6.0  # points that formats may differ by: each rounds the heights of formulas up, which adds up in a legend
@@ -244,16 +237,3 @@ def _title(axes: Axes) -> str:
     """What a panel is called: its title, or what its axes say."""
     names = [axes.get_title(), axes.get_ylabel(), axes.get_xlabel()]
     return next((" ".join(name.split()) for name in names if name), "")
-
-
-def run(*configfiles: str) -> Iterator[str]:
-    """Draw every figure of the run in this folder, from the files that are there; say what cannot be read in each."""
-    with opened(ConfigSettings(configfiles=[Path(file) for file in configfiles])) as workflow:
-        jobs = [job for job in planned(workflow, ["all"]).dag.jobs if str(job.rule.script).endswith("draw.py")]
-    for job in jobs:
-        with style.figure_style():
-            yield from (f"{job.rule.name}: {fault}" for fault in faults(drawn(calls.make(job))))
-
-
-if __name__ == "__main__":
-    print(*run(*sys.argv[1:]), sep="\n")

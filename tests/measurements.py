@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from position_bias.attention import Array, sliding_window_mask
-from position_bias.rollout.measurement import ESTIMATORS, KERNELS, Measurement
+from position_card.rollout.attention import Array, sliding_window_mask
+from position_card.rollout.measurement import ESTIMATORS, KERNELS, Measurement
 
 LAYERS, HEADS, PROMPTS = 3, 2, 6
 WINDOWS = (None, 4, 1)

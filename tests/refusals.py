@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from position_bias.running.runtime import InputError
+from position_card.core.runtime import InputError
 
 
 @contextmanager

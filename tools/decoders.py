@@ -2,7 +2,7 @@
 
     PYTHONPATH=. python tools/decoders.py > docs/decoders.md
 
-The models are built from configurations, with random weights; tests/unit/language_models/test_decoders.py holds every
+The models are built from configurations, with random weights; tests/position_card/models/test_decoders.py holds every
 one of them to its own attention. A model that is not listed is tried in the same way, and proves itself or is refused.
 """
 
@@ -15,8 +15,8 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.utils import logging
 
-from position_bias.language_models import families
-from position_bias.language_models.layout import Layout, find_layout
+from position_card.models import families
+from position_card.probe.layout import Layout, find_layout
 
 LAYERS, HEADS, SHARED, HEAD_DIM, VOCABULARY, CONTEXT, TOKENS = 3, 4, 2, 8, 64, 64, 12
 WIDTH, WINDOW = HEADS * HEAD_DIM, 5
@@ -107,7 +107,7 @@ are not reproduced (the logits of Gemma 2 are capped), or if the code of the arc
 and keys.
 
 To put an architecture into this table, add its small configuration to `SMALL` in `tools/decoders.py`, run
-`.venv/bin/pytest tests/unit/language_models/test_decoders.py`, then `make docs`.
+`.venv/bin/pytest tests/position_card/models/test_decoders.py`, then `make docs`.
 
 A model directory must hold `config.json`, weights as `*.safetensors` and `tokenizer.json`, as `save_pretrained` of the
 model and of its fast tokenizer write them. Refused, with one line, are encoders, models of an encoder with a decoder,

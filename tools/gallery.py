@@ -22,10 +22,10 @@ import pandas as pd
 import yaml
 from PIL import Image
 
-from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts import pages
 from position_bias.verdicts.registry import MODEL, PRETRAINED, shows
 from position_bias.verdicts.rule import ERRATUM, UNTESTABLE
+from position_card.core.runtime import InputError, whole_file
 from tools import workflow
 from tools.workflow import Job, Rule
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.running.definitions import PACKAGE, Library
 from position_bias.verdicts.registry import shows
+from position_bias.workflow.definitions import Library
+from position_bias.workflow.made import module_of
 from tools import workflow
 from tools.workflow import Rule
 
@@ -30,8 +31,8 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
 DATA = ("results/", "evidence/", "published/")
 SURROUNDINGS = {  # of every script
-    *(ROOT / f"position_bias/running/{name}.py" for name in ("artifacts", "provenance", "runtime")),
-    *ROOT.glob("position_bias/**/__init__.py"),
+    *(ROOT / f"position_card/core/{name}.py" for name in ("artifacts", "provenance", "runtime")),
+    *ROOT.glob("position_*/**/__init__.py"),
 }
 Files = defaultdict[str, list[str]]  # by rule, over all its jobs
 INTRODUCTION = """# Map
@@ -62,7 +63,7 @@ def written() -> dict[str, Rule]:
 
 def modules(rule: Rule) -> list[str]:
     """Library modules that a rule's row names, or that its script imports, but those that every script does."""
-    found = [LIBRARY.file(f"{PACKAGE}.{function.partition(':')[0]}") for function in rule.functions]
+    found = [LIBRARY.file(module_of(function)) for function in rule.functions]
     if rule.script and not found:
         imported = sorted(map(LIBRARY.file, LIBRARY.imports(rule.script)))
         own = Path(rule.script).name

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 import yaml
 
 from position_bias import settings
-from position_bias.running.configuration import Part, below, part
-from position_bias.running.section import Bounds, Items, Words
+from position_bias.workflow.configuration import Part, below, part
+from position_bias.workflow.section import Bounds, Items, Words
 
 NAMED = "NAME"  # stands for the names that the configuration gives
 

@@ -21,11 +21,11 @@ from snakemake.io import strip_wildcard_constraints
 from snakemake.iocontainers import Wildcards
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
-from position_bias.running.made import OF_RULES
+from position_bias.workflow.made import OF_RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = "rules/made.smk"  # where rules are made of the rows that stand in the files of the wings
-WRITTEN = {"rollout": "structural", "drawing": "overview", "verdicts": "overview"}  # rows whose function no wing has
+WRITTEN = {"position_card": "structural", "verdicts": "overview"}  # rows whose function no wing has
 
 
 @dataclass(frozen=True)

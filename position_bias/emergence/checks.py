@@ -36,9 +36,9 @@ from position_bias.emergence.runs import (
     printed,
     rounding_decides,
 )
-from position_bias.running import artifacts
 from position_bias.verdicts.judge import PREDICTION, Estimate, Statistic, by_itself, judge, student, table, tested
 from position_bias.verdicts.registry import Predicted, predictions
+from position_card.core import artifacts
 
 NO_CLAIM = "no claim"
 

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from position_bias.attention import Array, Mask, causal_mask, masked_softmax, prefix_mask, sliding_window_mask
 from position_bias.emergence import theory
 from position_bias.emergence.theory import DEPTHS
 from position_bias.verdicts.judge import Statistic, judge, readable, table, worst
 from position_bias.verdicts.registry import predictions
+from position_card.rollout.attention import Array, Mask, causal_mask, masked_softmax, prefix_mask, sliding_window_mask
 
 PAPER = "emergence"
 

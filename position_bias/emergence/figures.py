@@ -20,21 +20,12 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike
 
-from position_bias.drawing.intervals import from_to, marked
-from position_bias.drawing.looks import (
-    ENCODINGS,
-    MASKS,
-    PAIRS,
-    REFERENCE,
-    Look,
-    depth_look,
-    legend,
-    side_by_side,
-)
-from position_bias.drawing.panels import curves, panels
-from position_bias.drawing.style import PAGE
 from position_bias.emergence import gaps as accuracy_gaps
 from position_bias.emergence.task import Task, for_vocabulary
+from position_card.drawing.intervals import from_to, marked
+from position_card.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_look, legend, side_by_side
+from position_card.drawing.panels import curves, panels
+from position_card.drawing.style import PAGE
 
 PARAMETERS = {"window": "w", "prefix": "K"}  # of families of masks
 BIASES = {

@@ -14,24 +14,14 @@ from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.attention import Mask, causal_mask, prefix_mask, sliding_window_mask
-from position_bias.drawing.looks import (
-    CENTRE,
-    DIVERGING,
-    MASKS,
-    REFERENCE,
-    UNREAD,
-    Look,
-    depth_colour,
-    legend,
-    shades,
-)
-from position_bias.drawing.panels import panels
-from position_bias.drawing.style import COLUMN, PAGE, TYPE
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import mask_look, networks, setting
 from position_bias.emergence.runs import rounding_decides
-from position_bias.running.artifacts import TensorFile
+from position_card.core.artifacts import TensorFile
+from position_card.drawing.looks import CENTRE, DIVERGING, MASKS, REFERENCE, UNREAD, Look, depth_colour, legend, shades
+from position_card.drawing.panels import panels
+from position_card.drawing.style import COLUMN, PAGE, TYPE
+from position_card.rollout.attention import Mask, causal_mask, prefix_mask, sliding_window_mask
 
 NODE = 13.0  # diameter in points
 OUTLINE: dict[str, Any] = {"markeredgecolor": "black", "markeredgewidth": 0.6}  # of a node

@@ -13,15 +13,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from position_bias.drawing.intervals import from_to, marked
-from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend, side_by_side
-from position_bias.drawing.panels import panels
-from position_bias.drawing.style import PAGE, TYPE
 from position_bias.emergence.checks import read_long_runs, read_run
 from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, WIRING, mask_look
 from position_bias.emergence.figures_attention import ROUNDED, token_axis
 from position_bias.emergence.gaps import summary
 from position_bias.emergence.runs import rounding_decides
+from position_card.drawing.intervals import from_to, marked
+from position_card.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend, side_by_side
+from position_card.drawing.panels import panels
+from position_card.drawing.style import PAGE, TYPE
 
 PLAIN = f"{WIRING[False]} connections"  # of most networks
 LINE = 0.15  # inches that a network takes, or the heading of several

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from position_bias.emergence.task import PAIRS, POSITIONS
-from position_bias.statistics import means
+from position_card.rollout.statistics import means
 
 SHARES = ("accuracy", "in_context")  # quantities between 0 and 1, as are their means
 FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error

@@ -24,12 +24,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import attention
 from position_bias.emergence.runs import Network
 from position_bias.emergence.task import Task
 from position_bias.small_networks import norms
 from position_bias.small_networks.ensemble import Parameters, generators, uniform
 from position_bias.small_networks.settings import Placement
+from position_card.rollout import attention
 
 MLP = 3  # hidden layers of the classifier
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from position_bias.emergence.gaps import final_gaps
-from position_bias.running import artifacts
 from position_bias.verdicts.judge import Statistic, judge, table
 from position_bias.verdicts.registry import Predicted
+from position_card.core import artifacts
 
 NETWORKS = {f"gaussian/plain/causal/{encoding}": encoding for encoding in ("none", "rope", "decay")}
 DEPTHS = (2, 4, 6)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from position_bias.emergence.task import Position
-from position_bias.running.runtime import InputError
 from position_bias.small_networks.settings import Placement
+from position_card.core.runtime import InputError
 
 Emergence = Mapping[str, Any]  # the section of the configuration
 Encoding = Literal["none", "sin", "rope", "decay"]

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias.emergence.task import PAIRS, Omega, Task
-from position_bias.running import runtime
+from position_card.core import runtime
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from position_bias.emergence import task
 from position_bias.emergence.runs import NAME, STUDIES, study
-from position_bias.running.section import Bounds, Count, Decay, Items, Keys, Level, Rate, Seed, Share, Words, section
+from position_bias.workflow.section import Bounds, Count, Decay, Items, Keys, Level, Rate, Seed, Share, Words, section
 
 Depths = Annotated[list[Annotated[int, Bounds(1, 100)]], Items(), "numbers of attention layers"]
 SomeSeeds = Annotated[int, Bounds(1, 1000)]

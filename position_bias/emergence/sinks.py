@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from position_bias import attention
-from position_bias.attention import Array
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
 from position_bias.emergence.task import Omega, Task
 from position_bias.emergence.training import Member
 from position_bias.small_networks.ensemble import Parameters
+from position_card.rollout import attention
+from position_card.rollout.attention import Array
 
 PART = 250  # sequences whose attention is in memory at once, at most
 

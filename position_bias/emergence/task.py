@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from position_bias.running.section import Bounds, Count, section
+from position_bias.workflow.section import Bounds, Count, section
 
 Position = Literal["first", "middle", "last"]
 Convention = Literal["paper", "released"]

@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
-from position_bias.attention import (
+from position_card.rollout.attention import (
     Array,
     Mask,
     alibi_bias,

@@ -15,10 +15,10 @@ from position_bias.emergence import network as networks
 from position_bias.emergence import runs, sequences
 from position_bias.emergence.runs import Network, Study
 from position_bias.emergence.task import Task
-from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
+from position_card.core.checkpoint import Place
+from position_card.core.runtime import InputError
 
 PARTS = {"cpu": 125, "cuda": 2500}  # test sequences that are read at once: what fits a CPU's cache, or fills a GPU
 MEASURES = ("accuracy", "in_context")  # share of right answers; share of answers that are a label of the context

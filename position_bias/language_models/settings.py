@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from position_bias.attention import uneven_heads
-from position_bias.running.section import Bounds, Count, Given, Items, Name, Names, Rate, Saving, Seed, Words, section
+from position_bias.workflow.section import Bounds, Count, Given, Items, Name, Names, Rate, Saving, Seed, Words, section
+from position_card.models.source import is_directory, is_package
+from position_card.rollout.attention import uneven_heads
 
 Config = Mapping[str, Any]
 
 WITH_ALIBI = ("bloom", "mpt", "falcon")  # the other families of `families` know positions in other ways
-PACKAGE = "package:"  # begins a source that is a Python package with a model in it
 OFFLINE = "offline"  # the folder of the tokenizer of models trained here; every model of the hub has its own
 TRAINED_CONTEXT = (
     2048  # tokens that an MPT or a Llama trained here takes, or as many as it is trained on where that is more
@@ -23,16 +23,6 @@ Revision = Annotated[Pin | None, "commit of the hub, or sha256 of the file of a 
 Corpus = Literal["language-reference", "standard-library", "scientific-packages"]
 Trained = Literal["bloom", "mpt", "falcon", "llama"]
 Pretrained = Literal["bloom", "mpt", "falcon", "llama", "qwen3", "phi", "phi3"]
-
-
-def is_directory(source: str) -> bool:
-    """Whether a `source` means a directory, there or not; an id of the hub starts with a letter or digit."""
-    return source.startswith(("/", "."))
-
-
-def is_package(source: str) -> bool:
-    """Whether a `source` means a Python package with a model in it."""
-    return source.startswith(PACKAGE)
 
 
 @section

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.running import checkpoint
-from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError, log, progress, whole_directory
+from position_card.core import checkpoint
+from position_card.core.checkpoint import Place
+from position_card.core.runtime import InputError, log, progress, whole_directory
 
 if TYPE_CHECKING:  # the caller has imported it to build the model
     from transformers import PreTrainedModel

@@ -4,7 +4,7 @@ Statistics are measured here; published/predictions.csv says what is predicted o
 and initial weights, so they are compared by seed: intervals are Student's over seeds, unless a function says otherwise.
 A seed that diverged is left out of what it would be compared in; where a table of trained networks lacks one, its
 claims cannot be tested. A position is the mean relative position of what a head attends to: 0 is the first earlier
-token, 1 the last, 1/2 uniform attention. Recency is as in `position_bias.recency`.
+token, 1 the last, 1/2 uniform attention. Recency is as in `position_card.measures.recency`.
 
 Statements on theory are estimated where they are simulated (`checks_theory`), and judged here, so that an edited
 prediction simulates nothing again. A formula has a number for each setting, which is computed and has no width; a claim
@@ -25,9 +25,9 @@ import pandas as pd
 
 from position_bias.emergence import gaps
 from position_bias.layernorm.settings import NETWORKS
-from position_bias.running.artifacts import TensorFile
 from position_bias.verdicts.judge import Estimate, Statistic, judge, table, worst
 from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
+from position_card.core.artifacts import TensorFile
 
 UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"  # states of training of a language model
 NUMBERS = ["measured", "low", "high", "n"]  # of an estimate

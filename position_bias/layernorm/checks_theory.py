@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from position_bias.attention import Array
 from position_bias.layernorm import theory
 from position_bias.layernorm.checks import over_settings, tabulate
 from position_bias.layernorm.simulation import MASKS, PROFILES, RESIDUALS, MaskName, Norm, Sampling, Simulated
-from position_bias.recency import FIRST_ROW, mean_size, recency, relative_recency
-from position_bias.statistics import mean_and_interval
 from position_bias.verdicts.judge import Estimate, Statistic
+from position_card.measures.recency import FIRST_ROW, mean_size, recency, relative_recency
+from position_card.rollout.attention import Array
+from position_card.rollout.statistics import mean_and_interval
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8)  # those of the paper's first version
 LAYERS = 4  # and its depth

@@ -17,9 +17,12 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from position_bias.attention import Array
-from position_bias.drawing.intervals import band, counted, error_bars, from_to, marks_by, over_seeds
-from position_bias.drawing.looks import (
+from position_bias.emergence import gaps
+from position_bias.emergence.figures import networks
+from position_bias.layernorm.checks import OF_HUB, UNTRAINED, recency_of_models
+from position_card.core.artifacts import TensorFile, Tensors
+from position_card.drawing.intervals import band, counted, error_bars, from_to, marks_by, over_seeds
+from position_card.drawing.looks import (
     BLACK,
     BLUE,
     DIVERGING,
@@ -36,12 +39,9 @@ from position_bias.drawing.looks import (
     shades,
     side_by_side,
 )
-from position_bias.drawing.panels import curves, layer_axis, panels
-from position_bias.drawing.style import COLUMN, PAGE
-from position_bias.emergence import gaps
-from position_bias.emergence.figures import networks
-from position_bias.layernorm.checks import OF_HUB, UNTRAINED, recency_of_models
-from position_bias.running.artifacts import TensorFile, Tensors
+from position_card.drawing.panels import curves, layer_axis, panels
+from position_card.drawing.style import COLUMN, PAGE
+from position_card.rollout.attention import Array
 
 DEPTH = {
     "none": NORMS["none"]._replace(name="no norm (over mean size)", width=1.0),

@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from position_bias.attention import uneven_heads
-from position_bias.running.section import (
+from position_bias.small_networks.settings import Norm, Placement, Size
+from position_bias.workflow.section import (
     Bounds,
     Count,
     Decay,
@@ -18,7 +18,7 @@ from position_bias.running.section import (
     Small,
     section,
 )
-from position_bias.small_networks.settings import Norm, Placement, Size
+from position_card.rollout.attention import uneven_heads
 
 NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whether one stands before the read-out
     "none": ("none", "layer", False),

@@ -20,11 +20,11 @@ from scipy.special import ndtri
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.attention import Array, causal_mask, full_mask
 from position_bias.layernorm import theory
-from position_bias.recency import mean_relative_position, mean_size, recency, recency_weights, relative_recency
-from position_bias.running import runtime
-from position_bias.statistics import mean_and_interval
+from position_card.core import runtime
+from position_card.measures.recency import mean_relative_position, mean_size, recency, recency_weights, relative_recency
+from position_card.rollout.attention import Array, causal_mask, full_mask
+from position_card.rollout.statistics import mean_and_interval
 
 Norm = Literal["none", "rms", "layer"]
 Common = Literal["sequence", "ones"]

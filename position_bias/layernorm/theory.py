@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from position_bias.attention import Array, Mask, causal_mask, masked_softmax
+from position_card.rollout.attention import Array, Mask, causal_mask, masked_softmax
 
 Placement = Literal["none", "pre", "post"]
 

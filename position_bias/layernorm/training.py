@@ -14,15 +14,15 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from position_bias import recency
 from position_bias.layernorm.settings import NETWORKS, Data
-from position_bias.running import runtime
-from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Recipe
 from position_bias.small_networks.settings import Size
+from position_card.core import runtime
+from position_card.core.checkpoint import Place
+from position_card.core.runtime import InputError
+from position_card.measures import recency
 
 STATES = ("untrained", "trained")
 COLUMNS = ("norm", "seed", "state", "layer", "head", "quantity", "value")

@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
-from position_bias.attention import Array
 from position_bias.postnorm import theory
 from position_bias.postnorm.runs import MINIMAL, SCHEMES, part_of, vocabulary
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student, table
 from position_bias.verdicts.registry import Predicted, predictions
+from position_card.rollout.attention import Array
 
 LAWS = (theory.DISPERSED, theory.NORMALISED, "C/2^s")  # of the gap, those that something is predicted of
 PAPERS_ETA = 0.2  # of BEMA, by default

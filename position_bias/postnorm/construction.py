@@ -17,7 +17,7 @@ from torch import Tensor
 from position_bias.postnorm import tasks, theory
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from position_bias.statistics import total_variation
+from position_card.rollout.statistics import total_variation
 
 LARGE = 1e6  # of what attention adds, so that the last token's embedding in the residual stream does not show beside it
 

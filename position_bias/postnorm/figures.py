@@ -15,12 +15,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from position_bias.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_by
-from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
-from position_bias.drawing.panels import curves, log_ticks, panels
-from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.postnorm import theory
 from position_bias.postnorm.runs import BINS, LANGUAGE, MINIMAL, SCHEMES, bin_of, part_of, vocabulary
+from position_card.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_by
+from position_card.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
+from position_card.drawing.panels import curves, log_ticks, panels
+from position_card.drawing.style import COLUMN, PAGE
 
 TVD = "total variation distance"
 PRESENT = "tokens present $s$"

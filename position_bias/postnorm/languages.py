@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from position_bias.attention import Array, Mask
+from position_card.rollout.attention import Array, Mask
 
 Integers = npt.NDArray[np.int64]
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from position_bias.postnorm import languages, runs
 from position_bias.postnorm.runs import LANGUAGE, MINIMAL
-from position_bias.running.section import (
+from position_bias.small_networks.settings import Size
+from position_bias.workflow.section import (
     Bounds,
     Count,
     Decay,
@@ -21,7 +22,6 @@ from position_bias.running.section import (
     Words,
     section,
 )
-from position_bias.small_networks.settings import Size
 
 Scheme = Annotated[Literal["none", "pre", "pre-final", "post", "peri", "peri-init"], "placement of norms"]
 Schemes = Annotated[list[Scheme], Items(1), "placements of norms"]

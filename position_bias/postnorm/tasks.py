@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from position_bias.postnorm import languages
 from position_bias.postnorm.languages import Language
-from position_bias.running import runtime
+from position_card.core import runtime
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.linalg import helmert
 from scipy.special import expit
 
-from position_bias.attention import Array
+from position_card.rollout.attention import Array
 
 DISPERSED, NORMALISED = "C/s", "C/sqrt(s(v-s))"
 

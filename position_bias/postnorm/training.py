@@ -17,12 +17,12 @@ from position_bias.postnorm import languages, tasks
 from position_bias.postnorm.languages import Language
 from position_bias.postnorm.runs import BINS, SCHEMES, Trial, bin_of
 from position_bias.postnorm.tasks import Sequences, Task
-from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import bema, share
 from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
+from position_card.core.checkpoint import Place
+from position_card.core.runtime import InputError
 
 QUANTITIES = ("tvd", "legal_tvd", "leak", "gap", "largest_weight")
 DRAWN = 2048  # training sequences of a seed that are drawn at once

@@ -14,13 +14,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.drawing import rollouts
-from position_bias.drawing.intervals import marked
-from position_bias.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
-from position_bias.drawing.panels import curves, layer_axis, panels
 from position_bias.released.models import DRAWN, MODELS
 from position_bias.released.variants import ROUNDING, read_profiles
-from position_bias.running import artifacts
+from position_card.core import artifacts
+from position_card.drawing import rollouts
+from position_card.drawing.intervals import marked
+from position_card.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
+from position_card.drawing.panels import curves, layer_axis, panels
 
 PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].name for variant in "bc"}}
 SLOPES: dict[str, Literal["-", "--"]] = {"released": "-", "faithful": "--"}  # rule -> line

@@ -12,7 +12,7 @@ class Model(NamedTuple):
     layers: int
     heads: int
     head_dim: int
-    family: str  # of `language_models.families`, whose code applies ALiBi
+    family: str  # of `position_card.models.families`, whose code applies ALiBi
     configured_as: str  # in the authors' repository
     printed_as: str  # in the paper's tables
 

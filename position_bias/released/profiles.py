@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from position_bias import statistics
-from position_bias.attention import Array
 from position_bias.released.models import ALONG_LENGTHS, MODELS, RULES, VARIANTS, Rule, Variant
 from position_bias.released.schedules import Schedule, read_schedule
-from position_bias.rollout.last_row import last_row
-from position_bias.running import artifacts
+from position_card.core import artifacts
+from position_card.rollout import statistics
+from position_card.rollout.attention import Array
+from position_card.rollout.last_row import last_row
 
 SAMPLED = 200  # points of a long profile that are kept, evenly spaced by the logarithm of their distance
 

@@ -15,10 +15,10 @@ import pandas as pd
 import yaml
 from numpy.typing import ArrayLike
 
-from position_bias.attention import Array
 from position_bias.released import source as sources
 from position_bias.released.models import DATASETS, MODELS, Model
-from position_bias.running import artifacts
+from position_card.core import artifacts
+from position_card.rollout.attention import Array
 
 Schedules = dict[tuple[str, str], "Schedule"]  # by model and data set
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from position_bias.running.section import Bounds, Given, Items, Words, section
+from position_bias.workflow.section import Bounds, Given, Items, Words, section
 
 Sha256 = Annotated[str, Words("^[0-9a-f]{64}$", "64 hexadecimal digits")]
 Lengths = Annotated[

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from position_bias import statistics
 from position_bias.released.models import MODELS, PRIMARY
 from position_bias.released.schedules import read_schedule
 from position_bias.released.variants import LABELS, read_profiles
-from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
+from position_card.rollout import statistics
+from position_card.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 
 SAID = ("first / middle", "last / middle", "argmin", "mean position")  # of each profile
 AGAINST = ("wasserstein", "total variation", "argmin distance")  # of each rollout and (d)

@@ -3,10 +3,10 @@
 It alone of its wing needs transformers, which takes seconds to import.
 """
 
-from position_bias.attention import Array
-from position_bias.language_models.families import FAMILIES
 from position_bias.released.models import Model, Rule
 from position_bias.released.schedules import released_slopes
+from position_card.models.families import FAMILIES
+from position_card.rollout.attention import Array
 
 
 def slopes_of(model: Model) -> dict[Rule, Array]:

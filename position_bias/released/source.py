@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from position_bias.running.runtime import InputError, log
+from position_card.core.runtime import InputError, log
 
 TABLES = ("lambda.csv", "content.csv.gz", "models.csv")
 CONFIGURATIONS = "config/rollout/alibi"  # of the authors' repository; everything below it in YAML

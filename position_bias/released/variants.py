@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from position_bias import statistics
-from position_bias.attention import Array
 from position_bias.released.models import CONTENTS, DATASETS, MODELS, PRIMARY, Variant
-from position_bias.running import artifacts
+from position_card.core import artifacts
+from position_card.rollout import statistics
+from position_card.rollout.attention import Array
 
 LABELS = ["model", "dataset", "n", "variant", "slopes", "content"]
 ROUNDING = 0.005  # half of the last digit that the paper prints

@@ -18,10 +18,10 @@ from torch import Tensor
 from torch.nn import functional
 from torch.optim.adamw import adamw
 
-from position_bias.running import checkpoint, runtime
-from position_bias.running.runtime import log, progress
 from position_bias.small_networks import averaging
 from position_bias.small_networks.repeated import Repeated
+from position_card.core import checkpoint, runtime
+from position_card.core.runtime import log, progress
 
 Parameters = dict[str, Tensor]  # name -> [members, ...], float32
 Draw = Callable[[int], tuple[Tensor, ...]]  # what iteration 1, 2, ... draws, always of the same shapes

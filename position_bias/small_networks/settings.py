@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal
 
-from position_bias.attention import uneven_heads
-from position_bias.running.section import Small, section
+from position_bias.workflow.section import Small, section
+from position_card.rollout.attention import uneven_heads
 
 Norm = Literal["rms", "layer"]
 Placement = Literal["none", "pre", "post", "peri", "peri-init"]  # of the norms of a block

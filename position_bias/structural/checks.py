@@ -8,10 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
-from position_bias.rollout.last_row import last_row
-from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
-from position_bias.statistics import percentile_interval
 from position_bias.structural.content import ALL, LABELS
 from position_bias.structural.tables import step
 from position_bias.verdicts.judge import (
@@ -27,6 +23,10 @@ from position_bias.verdicts.judge import (
     table,
 )
 from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
+from position_card.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
+from position_card.rollout.last_row import last_row
+from position_card.rollout.statistics import percentile_interval
+from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 Predictions = Mapping[str, list[Predicted]]
 

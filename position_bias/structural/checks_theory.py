@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from position_bias.attention import Array, alibi_bias, causal_mask, content_free_attention, masked_softmax
-from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
 from position_bias.verdicts.judge import Statistic, judge, readable, table, worst_among
 from position_bias.verdicts.registry import predictions
+from position_card.rollout.attention import Array, alibi_bias, causal_mask, content_free_attention, masked_softmax
+from position_card.rollout.last_row import last_row
 
 # The grid: every stack of kernels meets every schedule
 DEPTH = 12

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from position_bias.running import runtime
-from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import percentile_interval, resampled_weights
 from position_bias.structural.monotonicity import Monotonicity, monotonicity, pooled, released_kernel
 from position_bias.structural.similarity import WAYS, similarities
+from position_card.core import runtime
+from position_card.core.artifacts import TensorFile
+from position_card.rollout.statistics import percentile_interval, resampled_weights
 
 LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]
 REGIONS = {"diagonal": "within diagonal", "below": "within off-diagonal", "between": "1 - JS"}  # in Table 5

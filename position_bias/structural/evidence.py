@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from position_bias.rollout.measurement import mixing
-from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural.checks import STANDARD, compared, contrasts
 from position_bias.structural.content import LABELS, table5
 from position_bias.structural.tables import step, training
 from position_bias.verdicts.registry import predictions
+from position_card.core.artifacts import TensorFile, Tensors
+from position_card.rollout.measurement import mixing
 
 DIGITS = {"value": 7, "low": 7, "high": 7, "loss": 6, "p05": 7, "p95": 7, "outside": 7}
 

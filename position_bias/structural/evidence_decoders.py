@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.language_models import hub
-from position_bias.language_models.files import sha256
-from position_bias.running import provenance
 from position_bias.verdicts.registry import PRETRAINED
+from position_card.core import provenance
+from position_card.models import hub
+from position_card.models.files import sha256
 
 
 def evidence(values: list[pd.DataFrame], records: list[Path]) -> dict[str, pd.DataFrame]:

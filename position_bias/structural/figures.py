@@ -16,9 +16,11 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from position_bias.drawing import rollouts
-from position_bias.drawing.intervals import from_to
-from position_bias.drawing.looks import (
+from position_bias.structural import tables
+from position_card.core.artifacts import TensorFile, Tensors
+from position_card.drawing import rollouts
+from position_card.drawing.intervals import from_to
+from position_card.drawing.looks import (
     DIVERGING,
     REFERENCE,
     SKY,
@@ -30,12 +32,10 @@ from position_bias.drawing.looks import (
     model_looks,
     shades,
 )
-from position_bias.drawing.panels import curves, layer_axis, panels
-from position_bias.drawing.rollouts import SHARE
-from position_bias.drawing.style import COLUMN, PAGE
-from position_bias.rollout import measurement
-from position_bias.running.artifacts import TensorFile, Tensors
-from position_bias.structural import tables
+from position_card.drawing.panels import curves, layer_axis, panels
+from position_card.drawing.rollouts import SHARE
+from position_card.drawing.style import COLUMN, PAGE
+from position_card.rollout import measurement
 
 BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
 STEP_MARKS = "osD^vP"  # of the steps of a training

@@ -13,13 +13,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from position_bias.drawing import rollouts
-from position_bias.drawing.intervals import from_to
-from position_bias.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, side_by_side
-from position_bias.drawing.panels import layer_axis, log_ticks
-from position_bias.drawing.style import PAGE
 from position_bias.structural.figures import BOLD, ESTIMATORS, THIN, seeds, step_looks
 from position_bias.structural.tables import step, training
+from position_card.drawing import rollouts
+from position_card.drawing.intervals import from_to
+from position_card.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, side_by_side
+from position_card.drawing.panels import layer_axis, log_ticks
+from position_card.drawing.style import PAGE
 
 FIRST_TOKENS = 12  # that the small panel shows
 INFLUENCE = VARIANTS["d"]

@@ -13,13 +13,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from position_bias.drawing import rollouts
-from position_bias.drawing.intervals import error_bars
-from position_bias.drawing.looks import BLACK, BLUE, BROWN, GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend
-from position_bias.drawing.panels import layer_axis, log_ticks, panels
-from position_bias.drawing.style import COLUMN, PAGE
-from position_bias.rollout.parts import middle_half
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED
+from position_card.drawing import rollouts
+from position_card.drawing.intervals import error_bars
+from position_card.drawing.looks import BLACK, BLUE, BROWN, GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend
+from position_card.drawing.panels import layer_axis, log_ticks, panels
+from position_card.drawing.style import COLUMN, PAGE
+from position_card.rollout.parts import middle_half
 
 INFLUENCE = VARIANTS["d"].colour
 TRAINED = {

@@ -13,18 +13,11 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from position_bias.attention import Array
-from position_bias.language_models.quantities import influence_and_loss
-from position_bias.language_models.replacement import (
-    TokenIds,
-    batches,
-    changes,
-    chosen_positions,
-    deletion,
-    donors,
-)
-from position_bias.rollout.measurement import BY_LAYER, DELETED, MOVED, OTHER_FIRST, REPLACED, STEPS
-from position_bias.rollout.parts import middle_position
+from position_card.measures.quantities import influence_and_loss
+from position_card.measures.replacement import TokenIds, batches, changes, chosen_positions, deletion, donors
+from position_card.rollout.attention import Array
+from position_card.rollout.measurement import BY_LAYER, DELETED, MOVED, OTHER_FIRST, REPLACED, STEPS
+from position_card.rollout.parts import middle_position
 
 
 def parts(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from position_bias.attention import Array, alibi_bias, causal_mask, masked_softmax
+from position_card.rollout.attention import Array, alibi_bias, causal_mask, masked_softmax
 
 TOLERANCE = 1e-6  # prefix mass: means of float32 attention carry rounding of 1e-7
 

@@ -11,10 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from position_bias.attention import Array
-from position_bias.rollout import measurement
-from position_bias.rollout.last_row import attended_last_rows
-from position_bias.rollout.measurement import (
+from position_bias.structural import content
+from position_bias.structural.checks import DECODER, OF_DECODERS
+from position_bias.verdicts.judge import ESTIMATE
+from position_bias.verdicts.registry import PRETRAINED
+from position_card.core import runtime
+from position_card.core.artifacts import TensorFile
+from position_card.rollout import measurement
+from position_card.rollout.attention import Array
+from position_card.rollout.last_row import attended_last_rows
+from position_card.rollout.measurement import (
     BACKWARD,
     BY_LAYER,
     DELETED,
@@ -26,15 +32,9 @@ from position_bias.rollout.measurement import (
     Floats,
     Measurement,
 )
-from position_bias.rollout.parts import inside, logarithms_over_middle, middle_half, middle_position
-from position_bias.rollout.variants import variants
-from position_bias.running import runtime
-from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import percentile_interval, resampled_weights, spearman, wasserstein
-from position_bias.structural import content
-from position_bias.structural.checks import DECODER, OF_DECODERS
-from position_bias.verdicts.judge import ESTIMATE
-from position_bias.verdicts.registry import PRETRAINED
+from position_card.rollout.parts import inside, logarithms_over_middle, middle_half, middle_position
+from position_card.rollout.statistics import percentile_interval, resampled_weights, spearman, wasserstein
+from position_card.rollout.variants import variants
 
 FIRST, LAST = "log first / middle", "log last / middle"
 ELSEWHERE, OF_MEANS = ", elsewhere", " of means"

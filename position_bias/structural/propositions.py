@@ -9,8 +9,8 @@ compare numbers of any size, so their slack is relative. Whether the hypotheses 
 import numpy as np
 import numpy.typing as npt
 
-from position_bias.attention import Array, causal_mask, layer_products, masked_softmax
-from position_bias.rollout.last_row import rollout_matrix, transition
+from position_card.rollout.attention import Array, causal_mask, layer_products, masked_softmax
+from position_card.rollout.last_row import rollout_matrix, transition
 
 
 def prefix_mass(profile: Array) -> Array:

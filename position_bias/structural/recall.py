@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from position_bias.attention import Array
-from position_bias.rollout.parts import Recall, above_prior, ends_over_middle, is_able, middle_half
-from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import percentile_interval, resampled_weights, spearman
 from position_bias.structural.checks import OF_DECODERS
 from position_bias.structural.pretrained import TRAINED
 from position_bias.verdicts.judge import ESTIMATE
 from position_bias.verdicts.registry import PRETRAINED
+from position_card.core.artifacts import TensorFile
+from position_card.rollout.attention import Array
+from position_card.rollout.parts import Recall, above_prior, ends_over_middle, is_able, middle_half
+from position_card.rollout.statistics import percentile_interval, resampled_weights, spearman
 
 WORDS = "words"  # what stands in place of a data set
 NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from position_bias.running.section import Bounds, Count, Items, Level, Name, Names, section
+from position_bias.workflow.section import Bounds, Count, Items, Level, Name, Names, section
 
 Prompts = Annotated[int, Bounds(2, 1_000_000)]
 

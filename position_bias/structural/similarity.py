@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import entr, rel_entr
 
-from position_bias.attention import Array
+from position_card.rollout.attention import Array
 
 Counts = npt.NDArray[np.int64]
 Values = npt.NDArray[np.floating[Any]]  # in the precision in which they were measured

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.language_models.files import model_files
+from position_card.models.files import model_files
 
 VARIANTS = ("a", "b", "c", "half", "measured", "uniform", "last")
 KEYS = ["dataset", "n", "model", "checkpoint", "estimator"]

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from position_bias.running.runtime import InputError
-from position_bias.statistics import mean_and_interval, percentile_interval
 from position_bias.verdicts.registry import Predicted
 from position_bias.verdicts.rule import LEAST_SEEDS, UNTESTABLE, Word, word_of_interval
+from position_card.core.runtime import InputError
+from position_card.rollout.statistics import mean_and_interval, percentile_interval
 
 PREDICTION = ("relation", "bound", "margin")  # the columns of a prediction
 

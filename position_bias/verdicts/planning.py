@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtri, nctdtr
 
-from position_bias.statistics import t_quantile
 from position_bias.verdicts.rule import LEAST_SEEDS
+from position_card.rollout.statistics import t_quantile
 
 MISSED = 0.2  # how often rows are to be left open that could be decided, all of them together
 SPREADS = 0.8  # share of the interval of the spread that a number is given for

@@ -14,7 +14,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Literal, get_args
 
-from position_bias.running.runtime import InputError
+from position_card.core.runtime import InputError
 
 OURS = "ours"
 # Read in the paper's text; known only from what others write of it; added by us

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from position_bias.statistics import Array, t_quantile
 from position_bias.verdicts.registry import Relation
+from position_card.rollout.statistics import Array, t_quantile
 
 Word = Literal["holds", "fails", "no effect", "undecided", "not testable here"]
 HOLDS: Word = "holds"

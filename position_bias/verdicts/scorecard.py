@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from position_bias.running.runtime import InputError
-from position_bias.statistics import Array
 from position_bias.verdicts import planning, rule
 from position_bias.verdicts.judge import COLUMNS, PREDICTION, keys
 from position_bias.verdicts.registry import ERRATA, MODEL, SCALES, SEED, Claim, tables
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE, WORDS
+from position_card.core.runtime import InputError
+from position_card.rollout.statistics import Array
 
 OF_CLAIM = ("paper", "item", "title", "statement", "whose", "needs", "doubted", "form", "unit", "kind")
 OF_ROW = ("quantity", *PREDICTION, "measured", "low", "high", "n", "left_out", "seen_before", "source")

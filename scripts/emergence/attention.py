@@ -2,7 +2,7 @@ import torch
 
 from position_bias.emergence import sinks, training
 from position_bias.emergence.task import for_vocabulary
-from position_bias.running import artifacts, runtime
+from position_card.core import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     params, wildcards = snakemake.params, snakemake.wildcards

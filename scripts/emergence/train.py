@@ -1,7 +1,8 @@
 from position_bias.emergence import runs, training
 from position_bias.emergence.task import for_vocabulary
-from position_bias.running import artifacts, provenance, resumable
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.workflow import resumable
+from position_card.core import artifacts, provenance
 
 params, wildcards = snakemake.params, snakemake.wildcards
 run = wildcards.vocabulary, wildcards.study, f"depth{wildcards.depth}"

@@ -1,5 +1,5 @@
-from position_bias.language_models import corpus
-from position_bias.running import runtime
+from position_card.core import runtime
+from position_card.texts import corpus
 
 with runtime.job(snakemake.log[0]):
     out = snakemake.output

@@ -1,5 +1,5 @@
-from position_bias.language_models import hub
-from position_bias.running import runtime
+from position_card.core import runtime
+from position_card.models import hub
 
 with runtime.job(snakemake.log[0]):
     params = snakemake.params

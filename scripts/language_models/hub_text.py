@@ -1,8 +1,9 @@
 from contextlib import closing
 from itertools import islice
 
-from position_bias.language_models import corpus, tokens
-from position_bias.running import runtime
+from position_card.core import runtime
+from position_card.models import tokens
+from position_card.texts import corpus
 
 with runtime.job(snakemake.log[0]):
     described, out = dict(snakemake.params.described), snakemake.output

@@ -1,10 +1,12 @@
 import transformers
 
-from position_bias.language_models import cost, hub, opening
-from position_bias.language_models.measure import Asked, measure
-from position_bias.language_models.passes import Resumption
-from position_bias.rollout import measurement
-from position_bias.running import artifacts, resumable
+from position_bias.workflow import resumable
+from position_card.core import artifacts
+from position_card.measures import cost
+from position_card.measures.measure import Asked, measure
+from position_card.measures.passes import Resumption
+from position_card.models import hub, opening
+from position_card.rollout import measurement
 
 wildcards, params = snakemake.wildcards, snakemake.params
 gpus = snakemake.config["hub_models"].get(wildcards.model, {"gpus": 1})["gpus"]  # no parameter: it decides no number

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from position_bias.language_models import hub, tokens
-from position_bias.running import artifacts, runtime
+from position_card.core import artifacts, runtime
+from position_card.models import hub, tokens
 
 with runtime.job(snakemake.log[0]):
     dataset, n = snakemake.wildcards.dataset, int(snakemake.wildcards.n)

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from position_bias.language_models import tokens
-from position_bias.running import runtime
+from position_card.core import runtime
+from position_card.models import tokens
 
 with runtime.job(snakemake.log[0]):
     texts = (text for path in snakemake.input.train for text in tokens.texts(Path(path).parent, "train"))

@@ -3,8 +3,10 @@ from pathlib import Path
 
 import torch
 
-from position_bias.language_models import families, tokens, train
-from position_bias.running import artifacts, devices, provenance, resumable, runtime
+from position_bias.language_models import families, train
+from position_bias.workflow import resumable
+from position_card.core import artifacts, devices, provenance, runtime
+from position_card.models import tokens
 
 RECIPE = ("steps", "batch", "context", "learning_rate", "warmup", "weight_decay", "clip")
 

@@ -1,5 +1,5 @@
 from position_bias.layernorm import simulation
-from position_bias.running import artifacts, runtime
+from position_card.core import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     numbers, out = snakemake.params.numbers, snakemake.output

@@ -1,6 +1,7 @@
 from position_bias.layernorm import training
-from position_bias.running import artifacts, resumable
 from position_bias.small_networks.settings import seeds_of_sweep
+from position_bias.workflow import resumable
+from position_card.core import artifacts
 
 with resumable.job(snakemake, "layernorm", "sweep") as place:
     setting, sweep = training.Setting.of(snakemake.params.trained), snakemake.params.sweep

@@ -1,5 +1,6 @@
 from position_bias.layernorm import training
-from position_bias.running import artifacts, resumable
+from position_bias.workflow import resumable
+from position_card.core import artifacts
 
 norm, rate, numbers = snakemake.wildcards.norm, snakemake.params.learning_rate, snakemake.params.trained
 with resumable.job(snakemake, "layernorm", norm) as place:

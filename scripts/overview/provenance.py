@@ -1,6 +1,6 @@
 import json
 
-from position_bias.running import provenance, runtime
+from position_card.core import provenance, runtime
 
 with runtime.job(snakemake.log[0]):
     record = provenance.record(snakemake.config)

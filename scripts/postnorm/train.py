@@ -1,6 +1,7 @@
 from position_bias.postnorm import training
 from position_bias.postnorm.runs import Trial
-from position_bias.running import artifacts, provenance, resumable
+from position_bias.workflow import resumable
+from position_card.core import artifacts, provenance
 
 params, output = snakemake.params, dict(snakemake.output.items())
 with resumable.job(snakemake, "postnorm", params.experiment) as place:

@@ -3,7 +3,7 @@ import pandas as pd
 
 from position_bias.released import schedules, slopes, source
 from position_bias.released.models import MODELS
-from position_bias.running import artifacts, runtime
+from position_card.core import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     contents = source.read(snakemake.params.source, snakemake.params.sha256)

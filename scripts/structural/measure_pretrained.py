@@ -3,12 +3,13 @@ from pathlib import Path
 import numpy as np
 import transformers
 
-from position_bias.language_models import hub, opening, tokens
-from position_bias.language_models.measure import Asked, measure
-from position_bias.language_models.passes import Resumption, in_parts
-from position_bias.rollout import measurement
-from position_bias.running import artifacts, resumable, runtime
 from position_bias.structural import interventions
+from position_bias.workflow import resumable
+from position_card.core import artifacts, runtime
+from position_card.measures.measure import Asked, measure
+from position_card.measures.passes import Resumption, in_parts
+from position_card.models import hub, opening, tokens
+from position_card.rollout import measurement
 
 wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
 path = ("measure", wildcards.model, wildcards.checkpoint)

@@ -2,9 +2,11 @@ from pathlib import Path
 
 import transformers
 
-from position_bias.language_models import hub, opening, recall, tokens
-from position_bias.language_models.passes import Resumption
-from position_bias.running import artifacts, resumable, runtime
+from position_bias.workflow import resumable
+from position_card.core import artifacts, runtime
+from position_card.measures import recall
+from position_card.measures.passes import Resumption
+from position_card.models import hub, opening, tokens
 
 wildcards, params = snakemake.wildcards, snakemake.params
 n, path = int(wildcards.words), ("measure", "recall", wildcards.model, wildcards.words)

@@ -79,8 +79,8 @@ def write_model(folder):
 
 def opened(target, folder):
     """Open what holds the changed file, as every measurement does first."""
-    from position_bias.language_models import files, gguf_header, opening, tokens
-    from position_bias.running.runtime import InputError
+    from position_card.core.runtime import InputError
+    from position_card.models import files, gguf_header, opening, tokens
 
     started = time.monotonic()
     try:
@@ -161,8 +161,8 @@ def guide(target, seconds):
     """Let atheris draw the bytes."""
     import atheris
 
-    with atheris.instrument_imports(include=["position_bias"]):
-        from position_bias.language_models import files, gguf_header, opening, tokens  # noqa: F401
+    with atheris.instrument_imports(include=["position_bias", "position_card"]):
+        from position_card.models import files, gguf_header, opening, tokens  # noqa: F401
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as corpus:
         write(Path(folder))
         shutil.copy(Path(folder, FILES[target]), corpus)

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from position_bias.language_models import opening
+from position_card.models import opening
 from tests.ggufs import small, tensors, write
 from tests.refusals import refused
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from position_bias.running import devices
+from position_card.core import devices
 from tests.refusals import refused
 
 
@@ -87,7 +87,7 @@ def test_another_user_can_lock_what_the_first_made_and_not_write(umask, folder):
 
 @pytest.mark.parametrize("variable", ["TMPDIR", "TEMP", "HOME", "XDG_RUNTIME_DIR", "USER"])
 def test_jobs_of_users_with_other_folders_meet_at_the_same_locks(variable, tmp_path):
-    program = "from position_bias.running import devices; print(devices.LOCKS)"
+    program = "from position_card.core import devices; print(devices.LOCKS)"
     environment = {**os.environ, variable: str(tmp_path)}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert ended.stdout == "/tmp/position-bias-gpus\n"

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
 from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T5Config, T5Model
 
-from position_bias.language_models import opening, tokens
-from position_bias.language_models.files import model_files
-from position_bias.language_models.measure import measure
+from position_card.measures.measure import measure
+from position_card.models import opening, tokens
+from position_card.models.files import model_files
 from tests.ggufs import small
 from tests.refusals import refused
 

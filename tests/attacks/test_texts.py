@@ -7,8 +7,8 @@ import datasets
 import pytest
 import torch
 
-from position_bias.card import sources, texts
-from position_bias.card.sources import faults, source
+from position_card.card import sources, texts
+from position_card.card.sources import faults, source
 from tests.refusals import refused
 
 # What it is, what is written or how, and what the one line names beside the file.

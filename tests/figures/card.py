@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from position_bias.card import figures
-from position_bias.card.figures import CURVES, LAMBDAS
-from position_bias.drawing.looks import shades
+from position_card.card import figures
+from position_card.card.figures import CURVES, LAMBDAS
+from position_card.drawing.looks import shades
 from tests.drawn import Panel
 from tests.figures.emergence import of
 

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from position_bias.attention import causal_mask
-from position_bias.drawing.looks import PAIRS, depth_look
 from position_bias.emergence import figures, figures_attention, figures_scales, gaps, theory
 from position_bias.emergence.figures_scales import NETWORK
 from position_bias.emergence.task import Task
+from position_card.drawing.looks import PAIRS, depth_look
+from position_card.rollout.attention import causal_mask
 from tests.drawn import Panel
 from tests.measurements import file
 

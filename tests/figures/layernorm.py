@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from position_bias.drawing.intervals import by_seed, over_seeds
-from position_bias.drawing.looks import PAIRS, shades
 from position_bias.emergence import gaps
 from position_bias.layernorm import figures, simulation
 from position_bias.layernorm.checks import UNTRAINED
+from position_card.drawing.intervals import by_seed, over_seeds
+from position_card.drawing.looks import PAIRS, shades
 from tests.drawn import Panel
 from tests.figures.emergence import of, table
 from tests.figures.emergence import trained as tests_of

@@ -6,10 +6,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from position_bias.drawing.intervals import by_seed, over_seeds
 from position_bias.postnorm import figures, theory
 from position_bias.postnorm.construction import distances
 from position_bias.postnorm.runs import BINS, bin_of
+from position_card.drawing.intervals import by_seed, over_seeds
 from tests.drawn import Panel
 from tests.figures.emergence import of, table
 from tests.unit.postnorm.world import AFTER, WORLD

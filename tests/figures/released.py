@@ -10,7 +10,7 @@ import pandas as pd
 
 from position_bias.released import figures, variants
 from position_bias.released.models import ALONG_LENGTHS, MODELS, VARIANTS
-from position_bias.running import artifacts
+from position_card.core import artifacts
 from tests.drawn import Panel
 from tests.figures.emergence import of, table
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from position_bias.attention import alibi_bias, causal_mask, masked_softmax
 from position_bias.emergence import checks_theory as emergence_checks
 from position_bias.emergence import theory as emergence
 from position_bias.layernorm import checks_theory as layernorm_checks
 from position_bias.layernorm import theory as layernorm
-from position_bias.rollout.last_row import transition
 from position_bias.structural import checks_theory as structural_checks
 from position_bias.structural import propositions as structural
+from position_card.rollout.attention import alibi_bias, causal_mask, masked_softmax
+from position_card.rollout.last_row import transition
 
 Wrong = Callable[[Any], Any]  # makes the wrong function, or number, from the right one
 

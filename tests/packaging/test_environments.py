@@ -23,8 +23,9 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from position_bias.language_models.corpus import PACKAGES
-from position_bias.running.definitions import Library
+from position_bias.workflow.definitions import PACKAGES as LIBRARIES
+from position_bias.workflow.definitions import Library
+from position_card.texts.corpus import PACKAGES
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +69,7 @@ def import_statements(environment):
 def needed(environment):
     """What the sources import, what formats and options ask for behind our back, and packages whose texts are read."""
     distributions = importlib.metadata.packages_distributions()
-    modules = set().union(*import_statements(environment).values()) - {"position_bias"} - sys.stdlib_module_names
+    modules = set().union(*import_statements(environment).values()) - set(LIBRARIES) - sys.stdlib_module_names
     names = {canonicalize_name(distributions[module][0]) for module in modules}
     its_rules, text = rules_of(environment), "".join(path.read_text() for path in sources(environment))
     tables = [path for rule in its_rules.values() for path in rule.output if path.startswith("results/tables/")]
@@ -146,7 +147,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
         names = opened.namelist()
         commands = [opened.read(name).decode() for name in names if name.endswith("/entry_points.txt")]
     folders = {name.split("/")[0] for name in names}
-    assert {re.sub(r"-.*\.", ".", folder) for folder in folders} == {"position_bias", "position_bias.dist-info"}
+    assert {re.sub(r"-.*\.", ".", folder) for folder in folders} == {"position_card", "position_card.dist-info"}
     assert wheel.stat().st_size < 600_000
     assert re.findall(r"^(\S+) =", "".join(commands), re.MULTILINE) == ["position-card"]
 
@@ -156,9 +157,9 @@ def test_the_card_is_imported_where_the_workflow_is_not_there(wheel, tmp_path):
     """Nothing but what the wheel requires can be seen: no Snakemake, seaborn or datasets."""
     with zipfile.ZipFile(wheel) as opened:
         opened.extractall(tmp_path / "library")
-    modules = sorted(path.stem for path in (tmp_path / "library/position_bias/card").glob("[!_]*.py"))
+    modules = sorted(path.stem for path in (tmp_path / "library/position_card/card").glob("[!_]*.py"))
     assert "command" in modules
-    imports = [f"import position_bias.card.{module}" for module in modules]
+    imports = [f"import position_card.card.{module}" for module in modules]
     ended = run_imports(imports, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
     assert ended.returncode == 0, ended.stderr
     names = asked("pyproject.toml") - {"torch", "accelerate"}
@@ -168,16 +169,16 @@ def test_the_card_is_imported_where_the_workflow_is_not_there(wheel, tmp_path):
 @pytest.mark.all("pip installs from an index on this machine, which takes ten seconds")
 def test_the_wheel_is_installed_from_an_index(wheel, tmp_path):
     """A folder in the layout of an index; what the wheel requires is that of this environment."""
-    (tmp_path / "index/simple/position-bias").mkdir(parents=True)
-    shutil.copy(wheel, tmp_path / "index/simple/position-bias")
+    (tmp_path / "index/simple/position-card").mkdir(parents=True)
+    shutil.copy(wheel, tmp_path / "index/simple/position-card")
     version = yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"]
     answers = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
     with ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         command = [sys.executable, "-m", "pip", "install", "--no-deps", "--target", tmp_path / "library"]
-        command += ["--index-url", f"http://127.0.0.1:{server.server_port}/simple", f"position-bias=={version}"]
+        command += ["--index-url", f"http://127.0.0.1:{server.server_port}/simple", f"position-card=={version}"]
         subprocess.run(command, env={"PIP_CONFIG_FILE": "/dev/null"}, capture_output=True, check=True)
         server.shutdown()
-    shown = ["from position_bias.card.command import main", "main(['--version'])"]
+    shown = ["from position_card.card.command import main", "main(['--version'])"]
     ended = run_imports(shown, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
     assert (ended.returncode, ended.stdout) == (0, f"position-card {version}\n"), ended.stderr

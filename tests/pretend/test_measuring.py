@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.language_models import opening, recall, replacement
-from position_bias.language_models.measure import Asked, measure
-from position_bias.language_models.passes import Resumption
+from position_card.measures import recall, replacement
+from position_card.measures.measure import Asked, measure
+from position_card.measures.passes import Resumption
+from position_card.models import opening
 from tests.pretend.both import assert_same, on_both, resumed, untouched_generators
 from tools import decoders
 

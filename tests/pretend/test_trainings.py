@@ -16,11 +16,11 @@ from position_bias.layernorm import training as layernorm
 from position_bias.layernorm.settings import NETWORKS, Data
 from position_bias.postnorm import training as postnorm
 from position_bias.postnorm.runs import Trial
-from position_bias.running import devices
-from position_bias.running.checkpoint import Place
 from position_bias.small_networks import repeated
 from position_bias.small_networks.ensemble import Recipe
 from position_bias.small_networks.settings import Size
+from position_card.core import devices
+from position_card.core.checkpoint import Place
 from tests.conftest import REAL_GPUS
 from tests.pretend.both import OTHER_DRAWS, assert_same, on_both, resumed
 from tests.pretend.pretended import gpus

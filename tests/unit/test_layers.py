@@ -4,7 +4,7 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from position_bias.running.definitions import PACKAGE, Library
+from position_bias.workflow.definitions import PACKAGES, Library
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
@@ -15,21 +15,19 @@ DEPTH = {  # of folders and modules, from the top; what stands in one layer does
     for named in re.findall(r"`([^`]+)`", row)
 }
 EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may import, with the reason
-    ("layernorm/checks.py", "emergence/gaps.py"): "the claim on retrieval networks is judged by their position gaps",
-    **{
-        ("layernorm/figures.py", f"emergence/{module}.py"): "a figure shows the gaps of networks with norms"
-        for module in ("gaps", "figures")
-    },
+    ("layernorm/checks", "emergence/gaps"): "the claim on retrieval networks is judged by their position gaps",
+    ("layernorm/figures", "emergence/gaps"): "a figure shows the gaps of networks with norms",
+    ("layernorm/figures", "emergence/figures"): "a figure shows the gaps of networks with norms",
 }
 LIBRARY = Library(ROOT)
 
 
 def name(path):
-    return path.relative_to(ROOT / PACKAGE).as_posix()
+    return path.relative_to(ROOT).as_posix()
 
 
 def part(module):
-    return module.removesuffix(".py").split("/")[0]
+    return "/".join(module.removesuffix(".py").split("/")[:2])
 
 
 IMPORTED = {  # every module of the library with those that it imports itself, without the `__init__` of folders
@@ -38,8 +36,9 @@ IMPORTED = {  # every module of the library with those that it imports itself, w
         for path in map(LIBRARY.file, LIBRARY.imports(".".join(source.relative_to(ROOT).with_suffix("").parts)))
         if path.name != "__init__.py"
     ]
-    for source in sorted((ROOT / PACKAGE).rglob("*.py"))
-    if source.name != "__init__.py"
+    for package in PACKAGES
+    for source in sorted((ROOT / package).rglob("*.py"))
+    if source.name not in ("__init__.py", "__main__.py")
 }
 
 
@@ -55,18 +54,20 @@ def test_imports_run_downward_with_no_exception_but_those_above():
         for other in others
         if part(other) != part(module) and DEPTH[part(other)] <= DEPTH[part(module)]
     }
-    assert upward == set(EXCEPTIONS)
+    assert upward == {tuple(f"position_bias/{module}.py" for module in pair) for pair in EXCEPTIONS}
 
 
 def test_no_module_imports_itself_through_others():
     TopologicalSorter(IMPORTED).prepare()
 
 
-MODELS = {"language_models/measure.py", "language_models/families.py", "rollout/last_row.py"}
-MODELS |= {f"small_networks/{name}.py" for name in ("ensemble", "decoder")}
-MODELS |= {f"emergence/{name}.py" for name in ("network", "training")}
-MODELS |= {f"layernorm/{name}.py" for name in ("simulation", "training")}
-TYPES = {"rollout/__init__.py", "rollout/measurement.py", "rollout/parts.py"}  # of measurements
+MODELS = {f"position_card/{name}.py" for name in ("measures/measure", "models/families", "rollout/last_row")}
+MODELS |= {f"position_bias/small_networks/{name}.py" for name in ("ensemble", "decoder")}
+MODELS |= {f"position_bias/emergence/{name}.py" for name in ("network", "training")}
+MODELS |= {f"position_bias/layernorm/{name}.py" for name in ("simulation", "training")}
+TYPES = {
+    f"position_card/rollout/{name}.py" for name in ("__init__", "attention", "measurement", "parts")
+}  # of measurements
 
 
 def test_what_a_job_depends_on_says_which_edits_run_it_again():
@@ -88,5 +89,7 @@ def test_what_a_job_depends_on_says_which_edits_run_it_again():
     for job in drawing | {"layernorm_checks"}:
         assert not reached[job] & MODELS, job
     for job in training:
-        assert "settings.py" not in reached[job], job
-    assert {other for other in reached["measure"] if part(other) in ("rollout", "drawing", "statistics")} <= TYPES
+        assert "position_bias/settings.py" not in reached[job], job
+    assert {
+        other for other in reached["measure"] if part(other) in ("position_card/rollout", "position_card/drawing")
+    } <= TYPES

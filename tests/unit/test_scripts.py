@@ -19,18 +19,20 @@ from transformers import AutoModelForCausalLM
 from position_bias.emergence import runs, sinks
 from position_bias.emergence import training as emergence_training
 from position_bias.emergence.task import for_vocabulary
-from position_bias.language_models import families, opening, recall, tokens, train
-from position_bias.language_models.measure import PREDICTED
+from position_bias.language_models import families, train
 from position_bias.layernorm import simulation
 from position_bias.layernorm import training as layernorm_training
 from position_bias.postnorm import training as postnorm_training
 from position_bias.postnorm.runs import Trial
 from position_bias.released.models import MODELS
-from position_bias.rollout.measurement import REPLACED
-from position_bias.running import artifacts, runtime
-from position_bias.running.checkpoint import Place
 from position_bias.small_networks.ensemble import Recipe
 from position_bias.structural import interventions
+from position_card.core import artifacts, runtime
+from position_card.core.checkpoint import Place
+from position_card.measures import recall
+from position_card.measures.measure import PREDICTED
+from position_card.models import opening, tokens
+from position_card.rollout.measurement import REPLACED
 from tests.ggufs import small
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ import torch
 import yaml
 from safetensors.numpy import load_file
 
-from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
 from position_bias.verdicts.judge import COLUMNS, KEYS
 from position_bias.verdicts.registry import every_claim, tables
 from position_bias.verdicts.rule import WORDS
+from position_card.rollout.last_row import dense_last_row, rollout_matrix, transition
 from tests.graphs import CLAIMS, FIGURES, PAGES, counted
 
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32.safetensors"

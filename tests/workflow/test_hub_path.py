@@ -21,8 +21,10 @@ from huggingface_hub import snapshot_download
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer, processors
 
-from position_bias.language_models import corpus, families, opening, tokens
-from position_bias.language_models.measure import Asked, measure
+from position_bias.language_models import families
+from position_card.measures.measure import Asked, measure
+from position_card.models import opening, tokens
+from position_card.texts import corpus
 from tests.ggufs import small
 from tests.hub import serve
 

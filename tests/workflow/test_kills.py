@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ENVIRONMENT
+from tests.projects import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,7 +91,7 @@ def watched(source, target):
     global seen
     path = str(target)
     watched = path == place or (path.startswith(place) and path.endswith(".safetensors"))
-    watched = watched and sys._getframe(1).f_globals["__name__"] == "position_bias.running.runtime"
+    watched = watched and sys._getframe(1).f_globals["__name__"] == "position_card.core.runtime"
     seen += watched
     now = watched and seen == int(occurrence)
     if now and moment == "half":

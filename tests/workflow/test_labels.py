@@ -9,7 +9,7 @@ import yaml
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from position_bias.running import artifacts
+from position_card.core import artifacts
 
 PRIMARY = "standard-library"
 

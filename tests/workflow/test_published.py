@@ -11,7 +11,7 @@ import pytest
 
 from position_bias.released import slopes
 from position_bias.released.models import MODELS
-from position_bias.rollout.last_row import dense_last_row
+from position_card.rollout.last_row import dense_last_row
 from tests import needs
 
 ROOT = Path(__file__).parents[2]

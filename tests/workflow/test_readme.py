@@ -23,7 +23,7 @@ ELSEWHERE = {  # commands that a test cannot run here, and why
     "make test": "is what runs this test",
     "make benchmark": "measures for minutes",
     "snakemake all_published": "needs the released numbers; test_published.py runs it",
-    "position-card ": "tests/unit/card/test_command.py runs it",
+    "position-card ": "tests/position_card/card/test_command.py runs it",
     "source ": "changes the environment of the shell; the other commands run in it",
 }
 

@@ -55,8 +55,8 @@ def test_nothing_is_done_a_second_time_nor_for_touched_files_nor_for_numbers_tha
     """Snakemake merges what is given with config.yaml in such a way that it comes first."""
     assert "Nothing to be done" in mine.snakemake("all --cores 2")
     assert "Nothing to be done" in mine.snakemake("--cores 8 --resources gpu=2 all -n")  # as people type it
-    for name in ("rollout/last_row", "language_models/measure", "drawing/style"):
-        (mine.root / f"position_bias/{name}.py").touch()
+    for name in ("rollout/last_row", "measures/measure", "drawing/style"):
+        (mine.root / f"position_card/{name}.py").touch()
     assert mine.planned() == {}
     config = yaml.safe_load((mine.root / "config.yaml").read_text())
     task, steps = config["emergence"]["task"], config["training"]["steps"]
@@ -92,13 +92,13 @@ def test_one_figure_builds_just_what_it_needs(fresh, figure, planned):
 
 
 MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
-    f"position_bias/{name}.py"
+    f"position_{name}.py"
     for name in (
-        "language_models/measure",
-        "structural/figures",
-        "drawing/style",
-        "emergence/sinks",
-        "rollout/last_row",
+        "card/measures/measure",
+        "bias/structural/figures",
+        "card/drawing/style",
+        "bias/emergence/sinks",
+        "card/rollout/last_row",
     )
 )
 

@@ -13,7 +13,7 @@ from typing import get_args, get_origin, get_type_hints
 import pandas as pd
 import pytest
 
-from position_bias.running import calls
+from position_bias.workflow import calls
 from tests import needs
 from tools.workflow import rules
 

@@ -60,7 +60,7 @@ def test_every_target_of_the_readme_and_the_map_exists(whole_graph):
 
 
 def test_every_figure_can_be_read(whole_graph):
-    command = [sys.executable, "-m", "tests.legibility", "config/test.yaml"]
+    command = [sys.executable, "-m", "tests.every_figure", "config/test.yaml"]
     ended = subprocess.run(command, cwd=whole_graph.root, capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == ""
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from position_bias.running.made import OF_RULES
+from position_bias.workflow.made import OF_RULES
 from tools import workflow
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ import pytest
 
 from position_bias.emergence import checks
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
-from position_bias.running import artifacts
-from position_bias.running.runtime import InputError
 from position_bias.verdicts import judge
+from position_card.core import artifacts
+from position_card.core.runtime import InputError
 from tests.worlds import judged, row
 
 CAUSAL = "gaussian/plain/causal/none"

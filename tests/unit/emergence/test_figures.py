@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from position_bias.attention import causal_mask, prefix_mask, sliding_window_mask
 from position_bias.emergence import figures_attention, figures_scales, gaps
 from position_bias.emergence.figures_attention import ROUNDED
 from position_bias.emergence.figures_scales import NETWORK
+from position_card.rollout.attention import causal_mask, prefix_mask, sliding_window_mask
 from tests.drawn import assert_saved
 from tests.figures.emergence import NAMES, NETWORKS, at_both, of, sinks, table
 

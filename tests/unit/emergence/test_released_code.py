@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from position_bias.emergence import released_code
-from position_bias.running import artifacts
-from position_bias.running.runtime import InputError
+from position_card.core import artifacts
+from position_card.core.runtime import InputError
 from tests.unit.emergence.released_world import curves, judged, world
 
 

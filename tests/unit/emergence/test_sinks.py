@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.attention import sliding_window_mask
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences, sinks
 from position_bias.emergence.runs import Network
 from position_bias.emergence.sinks import sink_metric, uniform_attention
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import Member
+from position_card.rollout.attention import sliding_window_mask
 from tests.unit.emergence.textbook import may_read, textbook
 
 TAUS = (0.15, 0.2, 0.25, 0.3)

@@ -7,14 +7,14 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.attention import (
+from position_bias.emergence import theory
+from position_card.rollout.attention import (
     causal_mask,
     content_free_attention,
     masked_softmax,
     prefix_mask,
     sliding_window_mask,
 )
-from position_bias.emergence import theory
 
 ROUNDING = 1e-12
 SEEDS = st.integers(0, 2**32 - 1)

@@ -12,10 +12,10 @@ from position_bias.emergence import runs, sequences, training
 from position_bias.emergence.runs import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import PARTS, Member, Setting
-from position_bias.running.checkpoint import Place
 from position_bias.small_networks.ensemble import Recipe
+from position_card.core.checkpoint import Place
+from tests.interruption import Interruption
 from tests.refusals import refused
-from tests.unit.conftest import Interruption
 
 SMALL = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
 FIXED = replace(SMALL, vocabulary="fixed")

@@ -10,10 +10,10 @@ from transformers import BloomConfig, BloomForCausalLM
 
 from position_bias.language_models import train as training
 from position_bias.language_models.train import Recipe
-from position_bias.running import checkpoint
-from position_bias.running.checkpoint import Place
+from position_card.core import checkpoint
+from position_card.core.checkpoint import Place
+from tests.interruption import Interruption
 from tests.refusals import refused
-from tests.unit.conftest import Interruption
 
 pytestmark = pytest.mark.usefixtures("one_thread", "cpu_time")  # so that folders can be compared byte for byte
 

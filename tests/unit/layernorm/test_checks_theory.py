@@ -9,8 +9,8 @@ import scipy.stats
 
 from position_bias.layernorm import checks_theory, theory
 from position_bias.layernorm.checks import read_estimates, tabulate
-from position_bias.running import artifacts
 from position_bias.verdicts.judge import KEYS
+from position_card.core import artifacts
 from tests.worlds import judged
 
 CLAIMED = ("layernorm-full-mask", "layernorm-moments", "layernorm-mask-adds", "layernorm-premise")

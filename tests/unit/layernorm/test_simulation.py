@@ -7,8 +7,8 @@ import torch
 
 from position_bias.layernorm import simulation, theory
 from position_bias.layernorm.simulation import Decoder, Sampling, embeddings, random_weights, simulate
-from position_bias.recency import mean_relative_position, recency, relative_recency
-from position_bias.running import runtime
+from position_card.core import runtime
+from position_card.measures.recency import mean_relative_position, recency, relative_recency
 
 SMALL = Decoder(tokens=10, width=8, layers=3, residual=0.7, strength=1.3, norm="layer")
 SAMPLING = Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=5, level=0.95)

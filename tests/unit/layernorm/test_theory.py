@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.layernorm import theory
-from position_bias.recency import recency
+from position_card.measures.recency import recency
 
 ALPHAS = st.floats(0, 0.95)
 RHOS = st.floats(0, 3)

@@ -11,10 +11,10 @@ import torch
 from position_bias.layernorm import training
 from position_bias.layernorm.settings import NETWORKS, Data
 from position_bias.layernorm.training import COLUMNS, Setting
-from position_bias.running.checkpoint import Place
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
 from position_bias.small_networks.settings import Size
+from position_card.core.checkpoint import Place
 from tests.refusals import refused
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from position_bias.postnorm import runs, tasks, training
 from position_bias.postnorm.runs import Trial
 from position_bias.postnorm.training import Outcome
-from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.ensemble import Trained
+from position_card.core.checkpoint import Place
+from position_card.core.runtime import InputError
 
 SEEDS = [0, 4]
 TESTS = ["seed", "length", "quantity", "value"]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from position_bias.postnorm import runs, tasks, training
 from position_bias.postnorm.runs import BINS, bin_of
-from position_bias.running import configuration
-from position_bias.running.section import Bounds, Seeds
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.workflow import configuration
+from position_bias.workflow.section import Bounds, Seeds
 from tests.configurations import SHIPPED, overlaid
 
 ROOT = Path(__file__).parents[3]

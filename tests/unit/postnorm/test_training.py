@@ -10,9 +10,9 @@ import torch
 
 from position_bias.postnorm import languages, tasks, training
 from position_bias.postnorm.runs import BINS, SCHEMES, Trial, bin_of
-from position_bias.running.checkpoint import Place
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
+from position_card.core.checkpoint import Place
 
 SEEDS = (0, 4)
 DEEP = {"layers": 2, "width": 8, "heads": 2, "hidden": 6}

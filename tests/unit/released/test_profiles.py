@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias import statistics
 from position_bias.released import profiles, slopes
 from position_bias.released.models import MODELS, VARIANTS, Variant
 from position_bias.released.schedules import Schedule, read_schedule
 from position_bias.released.variants import LABELS, by_variant, read_profiles
-from position_bias.rollout import last_row as rollout
-from position_bias.running import artifacts
+from position_card.core import artifacts
+from position_card.rollout import last_row as rollout
+from position_card.rollout import statistics
 
 BLOOM = MODELS["bloom-176b"]
 N = 40

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from position_bias.released import shapes
-from position_bias.running import artifacts
+from position_card.core import artifacts
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "evidence/structural/released"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from position_bias import statistics
 from position_bias.released import variants
 from position_bias.released.models import DATASETS, MODELS, VARIANTS, Variant
+from position_card.rollout import statistics
 
 ROUNDING = 1e-12
 

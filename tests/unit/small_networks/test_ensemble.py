@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.ensemble import Recipe
-from tests.unit.conftest import Interruption
+from position_card.core import checkpoint
+from tests.interruption import Interruption
 
 pytestmark = pytest.mark.usefixtures("one_thread", "cpu_time")  # so that folders can be compared byte for byte
 

@@ -4,8 +4,8 @@ import hashlib
 
 import pandas as pd
 
-from position_bias.language_models import hub
 from position_bias.structural import evidence_decoders
+from position_card.models import hub
 
 
 def test_every_file_of_a_decoder_is_named_by_what_it_holds(tmp_path):

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from position_bias.attention import causal_mask, content_free_attention
 from position_bias.structural import checks, content
 from position_bias.structural.monotonicity import TOLERANCE, Monotonicity, monotonicity, pooled, released_kernel
+from position_card.rollout.attention import causal_mask, content_free_attention
 from tests.unit.structural.conftest import PREDICTED
 
 NO_SHIFTS = pd.DataFrame()

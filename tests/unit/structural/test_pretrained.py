@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 import torch
 
-from position_bias.drawing import style
-from position_bias.language_models.measure import Asked, measure
-from position_bias.rollout import measurement
-from position_bias.rollout.measurement import BY_LAYER, DELETED, MOVED, OTHER_FIRST, REPLACED, STEPS
-from position_bias.running import artifacts
-from position_bias.running.artifacts import TensorFile
 from position_bias.structural import checks, figures_pretrained, interventions, pretrained
 from position_bias.structural.checks import OURS, THEIRS
+from position_card.core import artifacts
+from position_card.core.artifacts import TensorFile
+from position_card.drawing import style
+from position_card.measures.measure import Asked, measure
+from position_card.rollout import measurement
+from position_card.rollout.measurement import BY_LAYER, DELETED, MOVED, OTHER_FIRST, REPLACED, STEPS
 from tests.ggufs import small
 from tests.unit.structural.conftest import PREDICTED, ROOT
 

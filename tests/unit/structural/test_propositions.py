@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.attention import causal_mask, content_free_attention, sliding_window_mask
-from position_bias.rollout import last_row as rollout
 from position_bias.structural import checks_theory as claims
 from position_bias.structural import propositions
 from position_bias.structural.propositions import (
@@ -27,6 +25,8 @@ from position_bias.structural.propositions import (
     tail_bound,
 )
 from position_bias.verdicts.judge import COLUMNS, KEYS
+from position_card.rollout import last_row as rollout
+from position_card.rollout.attention import causal_mask, content_free_attention, sliding_window_mask
 from tests.unit.structural.conftest import ROOT
 
 ROUNDING = 1e-12

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.running import artifacts
-from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import resampled_weights, spearman
 from position_bias.structural import figures_pretrained, recall
 from position_bias.structural.checks import OF_DECODERS, on_decoders
 from position_bias.verdicts.judge import ESTIMATE
+from position_card.core import artifacts
+from position_card.core.artifacts import TensorFile
+from position_card.rollout.statistics import resampled_weights, spearman
 from tests.drawn import assert_legible, numbers
 from tests.unit.structural.conftest import PREDICTED
 

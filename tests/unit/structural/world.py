@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from position_bias.rollout.comparison import DISTANCE, SHAPE
-from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
+from position_card.rollout.comparison import DISTANCE, SHAPE
+from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 N, REPLICATES, LEVEL = 64, 60, 0.95
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": 40, "resampled": 30}

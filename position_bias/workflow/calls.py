@@ -1,0 +1,70 @@
+"""What the two shared scripts do: call the function that a row names with what its files hold, and write what it makes.
+
+The type of a parameter says how its file is read: a table, tensors, or a path that the function reads by itself.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pandas as pd
+
+from position_bias.workflow.made import OF_RULES, module_of
+from position_card.core import artifacts
+from position_card.core.artifacts import TensorFile, Tensors
+from position_card.core.runtime import whole_file
+
+READERS: dict[Any, Callable[[str], Any]] = {Path: Path, TensorFile: TensorFile, Tensors: artifacts.read_tensors}
+
+
+def make(job: Any) -> Any:
+    """Call the function that a job of Snakemake names, with what its files hold and with its other params.
+
+    Raises InputError where a file is not usable.
+    """
+    function = named(job.params.makes)
+    kinds = get_type_hints(function)
+    files = {name: held(kinds[name], paths) for name, paths in job.input.items()}
+    values = {name: value for name, value in job.params.items() if name not in OF_RULES}
+    return function(**files, **values)
+
+
+def named(makes: str) -> Callable[..., Any]:
+    """The function that MODULE:FUNCTION names."""
+    found: Callable[..., Any] = getattr(import_module(module_of(makes)), makes.partition(":")[2])
+    return found
+
+
+def held(kind: Any, paths: Any) -> Any:
+    """What the file or files hold, as a parameter of this type takes it; several tables are joined, or make a list."""
+    if get_origin(kind) is list:
+        (of_each,) = get_args(kind)
+        return [held(of_each, path) for path in paths]
+    if kind is pd.DataFrame:
+        return artifacts.read_tables([paths] if isinstance(paths, str) else paths, ())
+    return READERS[kind](paths)
+
+
+def write(made: Any, job: Any) -> None:
+    """Write what a function made of a job, whole: tables, or texts, by the names of the outputs.
+
+    A single table goes to every output, to Markdown as people read it. An output of several files takes as many tables.
+    """
+    for name, paths in job.output.items():
+        content = made[name] if isinstance(made, dict) else made
+        if name == "md" and job.params.readable:
+            content = named(job.params.readable)(content)
+        if isinstance(paths, str):
+            _write(paths, content)
+        else:
+            for path, each in zip(paths, content, strict=True):
+                _write(path, each)
+
+
+def _write(path: str, content: pd.DataFrame | str) -> None:
+    if isinstance(content, str):
+        with whole_file(path) as partial:
+            partial.write_text(content, encoding="utf-8")
+    else:
+        artifacts.write_table(path, content)

@@ -1,0 +1,404 @@
+"""The command position-card: it measures models and writes a card of each into a folder of its own."""
+
+import argparse
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from position_card.card import sources
+from position_card.card.sources import Source
+from position_card.core import devices, runtime
+from position_card.core.runtime import InputError, log
+
+if TYPE_CHECKING:
+    from position_card.card.card import Card
+    from position_card.card.subject import Subject
+
+T = TypeVar("T")
+Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
+
+REFUSED, FAILED, INTERRUPTED = 2, 1, 130  # exit statuses
+SHORTEST = 9  # tokens of a prompt
+FEWEST = 8  # prompts
+MOST_THREADS = 1024
+BELONG_TO_CARDS = (
+    "lengths",
+    "prompts",
+    "replace",
+    "recall",
+    "tokens_per_batch",
+    "activation_checkpointing",
+)
+SETTINGS = "settings"  # among the facts of what was measured: what decides them
+
+DESCRIPTION = """\
+Measure the position bias of language models: how much each layer's attention adds to the residual stream (lambda), how
+much each token of a prompt influences the next one, by gradients and by replacing tokens, what attention rollouts
+predict of it, where attention looks, and where in a prompt a passage must stand to be found again. Each model gets a
+card in a folder of its own: card.md says in words what was found, card.pdf (.svg, .png) shows it, tables/ has the
+numbers. A command that was killed goes on where it was when it is typed again."""
+EPILOG = """\
+examples:
+  position-card ./my-model                               a directory that save_pretrained wrote
+  position-card ./model.Q4_K_M.gguf --text ./texts.jsonl a GGUF file, on your own text
+  position-card Qwen/Qwen3-0.6B --untrained 3            a model of the Hugging Face hub beside three untrained copies
+  position-card ./a ./b --lengths 64 256 1024            two models side by side
+  position-card ./my-model --prompt rag.txt --spans      what each document of one prompt weighs, and at which place
+  position-card Qwen/Qwen2.5-72B --gpus 4                a model that does not fit on one GPU
+
+exit status: 0; 1 if a model could not be measured (the others are); 2 if the command is wrong; 130 if it was
+interrupted"""
+
+
+class RefusedError(InputError):
+    """The command is wrong, whatever the models are."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """What may be typed."""
+    parsed = argparse.ArgumentParser(
+        "position-card", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parsed.add_argument
+    models = "a directory, a GGUF file, an id of the Hugging Face hub, or package:NAME, a package with a GGUF file"
+    add("models", nargs="+", metavar="MODEL", help=models)
+    text = (
+        "the text that prompts are cut from: a .txt file, which is one document; a .jsonl file, where each line has a "
+        "document under the key text; a directory of such files; - for standard input; or the id of a data set of the "
+        "hub (default: the prose of Python's standard library)"
+    )
+    replace = "replace tokens in N prompts (default: 16 for models of up to a billion parameters, 0 for larger ones)"
+    recall = (
+        "look for repeated passages in N contexts of random words (default: as --replace); a context has 128 words, or "
+        "as many as the longest of --lengths has tokens, if that is above 256"
+    )
+    target = (
+        "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "
+        "contrast, its logit less that of the second; or the probability of a token that you name (default: p)"
+    )
+    spans = (
+        "write no card; say how much each span of --prompt, such as a document, influences the prediction, and how "
+        "much it would at another place; spans are replaced by parts of --text"
+    )
+    precision = "precision of the weights (default: float32 up to a billion parameters, bfloat16 above)"
+    add("--text", default=sources.TEXT, metavar="FILE", help=text)
+    lengths = "lengths of the prompts in tokens (default: 64 256)"
+    add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help=lengths)
+    add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (default: 64)")
+    add("--replace", type=_least(0), metavar="N", help=replace)
+    add("--recall", type=_least(0), metavar="N", help=recall)
+    add("--untrained", type=_least(0), default=0, metavar="N", help="untrained copies to measure, too, at most 3")
+    add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
+    add("--spans", action="store_true", help=spans)
+    add("--prompt", metavar="FILE", help="the prompt that --spans measures: a file of text, or - for standard input")
+    add(
+        "--separator",
+        type=lambda typed: typed.replace("\\n", "\n"),
+        metavar="TEXT",
+        help=r"the text between two spans; \n is a line break (default: blank lines)",
+    )
+    add("--device", choices=("cpu", "cuda"), help="where models run (default: a GPU if torch sees one)")
+    add("--gpus", type=_least(1), default=1, metavar="N", help="spread each model over N GPUs (default: 1)")
+    add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
+    add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (default: what fits)")
+    add("--activation-checkpointing", action="store_true", help="less memory, a third more time")
+    add("--threads", type=_least(1, MOST_THREADS), metavar="N", help="threads (default: those of torch)")
+    add("--seed", type=_least(0), default=0, metavar="N", help="draws prompts and weights (default: 0)")
+    add(
+        "--out", type=Path, default=Path("position-card"), metavar="DIR", help="where cards go (default: position-card)"
+    )
+    add("--force", action="store_true", help="measure anew, and replace the card that is there")
+    add("--tokenizer", type=Path, metavar="DIR", help="use the tokenizer of this directory or GGUF file")
+    add("--revision", metavar="R", help="the commit, branch or tag of a model of the hub")
+    add("--offline", action="store_true", help="use no network, but the cache of the hub")
+    add("--dry-run", action="store_true", help="say what measuring takes, and measure nothing")
+    add("--json", action="store_true", help="print the statistics of every card as JSON")
+    add("--quiet", action="store_true", help="print nothing but errors")
+    add("--verbose", action="store_true", help="also print progress, in lines")
+    add("--version", action="version", version=f"position-card {_version()}")
+    return parsed
+
+
+def _version() -> str:
+    try:
+        return version("position-bias")
+    except PackageNotFoundError:  # it runs from the folder of the project
+        return "of this folder"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    typed = parser().parse_args(arguments)
+    with _spoken(typed.quiet, typed.verbose):
+        try:
+            return _run(typed)
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return REFUSED
+        except (MemoryError, RuntimeError) as error:
+            if not runtime.out_of_memory(error):
+                raise
+            print("error: out of memory; give it a shorter text or a machine that has more", file=sys.stderr)
+            return FAILED
+        except KeyboardInterrupt:
+            print("interrupted; the same command goes on from here", file=sys.stderr)
+            return INTERRUPTED
+
+
+def _run(typed: argparse.Namespace) -> int:
+    if typed.offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read where the library of the hub is imported, which is below
+    models = [sources.source(model) for model in typed.models]
+    for fault in sources.faults(models, typed.untrained):
+        raise InputError(fault)
+    if typed.gpus > 1:
+        _require_gpus(typed.gpus, typed.device)
+    for model in models:
+        if model.kind == "path" and (typed.out / model.name).resolve() == model.path.resolve():
+            raise InputError(f"the card of {model.given} would be put among its files; give another folder (--out)")
+    text = cache(partial(_text, typed.text))
+    prompt = _prompt(typed)
+    cards: dict[str, Card] = {}  # by the name of their folder
+    of_spans: list[dict[str, Any]] = []
+    failed = False
+    for model in sources.with_copies(models, typed.untrained):
+        try:
+            if prompt is None:
+                cards |= _cards(model, text, typed)
+            else:
+                of_spans += _spans(model, prompt, text, typed)
+        except RefusedError:
+            raise
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            failed = True
+    if len(cards) > 1:
+        from position_card.card import beside
+
+        folder = typed.out / sources.together(models, typed.untrained)
+        beside.save(list(cards.values()), folder, [f"../{name}" for name in cards])
+        runtime.announce(f"read {folder}/card.md")
+    if typed.json:
+        print(json.dumps([*of_spans, *(_statistics(card) for card in cards.values())], indent=2))
+    return FAILED if failed else 0
+
+
+def _require_gpus(count: int, device: str | None) -> None:
+    """Let torch see so many GPUs and no others, since a model is spread over all that it sees.
+
+    Raises InputError where there are fewer, or where the CPU is asked for.
+    """
+    if device == "cpu":
+        raise InputError("--gpus has no effect with --device cpu; leave one of them out")
+    if visible := devices.visible_gpus():
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(visible[:count])
+
+    import torch
+
+    if (seen := torch.cuda.device_count()) < count:
+        raise InputError(
+            f"--gpus {count} needs {count} GPUs, and torch sees {seen}; lower it, or go where there are more"
+        )
+
+
+def _text(typed: str) -> Text:
+    """Read a text. Raises RefusedError for what is none."""
+    from position_card.card import texts
+    from position_card.texts import corpus
+
+    try:
+        text = sources.source(typed, corpus.TEST_SHARE)
+        read, origin = texts.read(text)
+        return list(texts.up_to(texts.CHARACTERS, read)), text.shown, origin
+    except InputError as error:
+        raise RefusedError(str(error)) from error
+
+
+def _prompt(typed: argparse.Namespace) -> list[str] | None:
+    """The spans of a prompt; None where a card is asked for. The line break at the end of a file is no part of it."""
+    if not typed.spans:
+        for name in ("prompt", "separator"):
+            if getattr(typed, name) is not None:
+                raise InputError(f"--{name} belongs to --spans; type --spans, too, or leave it out")
+        return None
+    if typed.prompt is None:
+        raise InputError("--spans needs a prompt; name its file (--prompt FILE)")
+    for name in BELONG_TO_CARDS:
+        if getattr(typed, name) != parser().get_default(name):
+            raise InputError(f"--{name.replace('_', '-')} has no effect with --spans; leave it out")
+    if typed.prompt == typed.text == "-":
+        raise InputError("the prompt and the text cannot both be standard input; name a file for one")
+    from position_card.card import texts
+    from position_card.measures import spans
+
+    prompt = texts.prompt(typed.prompt).removesuffix("\n")
+    return spans.split(prompt, typed.separator)
+
+
+def _known(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "tuple[Path, Subject, Text]":
+    """Where a model lies, what is known of it, and the text; a model of the hub is fetched, and torch is prepared."""
+    place, given = model.path, model.given
+    if model.kind == "hub":
+        from position_card.models import hub
+
+        record = typed.out / sources.original(model).name / "model.json"
+        hub.fetch_model(given, typed.revision, None, record)
+        place = hub.model_place(record)
+        given = f"{given} at {revision}" if (revision := hub.revision(record)) else given
+    read = text()
+
+    import torch  # seconds, which a name that is not there must not cost
+
+    from position_card.card import subject
+
+    if typed.threads:
+        torch.set_num_threads(typed.threads)
+    runtime.keep_freed_memory()
+    device = typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    known = place, model.shown, given, device, typed.precision, model.untrained, typed.tokenizer, typed.gpus
+    return place, subject.of_files(*known), read
+
+
+def _spans(
+    model: Source, prompt: list[str], text: Callable[[], Text], typed: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Measure what the spans of a prompt weigh in a model, or read what was measured before; none in a dry run."""
+    called = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
+    folder = typed.out / model.name / "spans" / Source(called, "named").name
+    place, subject, (documents, _, origin) = _known(model, text, typed)
+
+    from position_card.card import prompt as of_prompt
+    from position_card.card.borrowed import borrowed
+
+    plan = of_prompt.plan(
+        subject,
+        prompt,
+        documents,
+        typed.target,
+        typed.seed,
+        prompt=called if typed.prompt == "-" else Path(typed.prompt).name,
+        sources={"prompt": typed.prompt, "text": origin},
+        parted=of_prompt.parted(typed.separator),
+    )
+    plan.announce()
+    if typed.dry_run:
+        return []
+    names = ("sha256", "parted", "target", "seed", "read", "untrained")
+    settings = _settings(place, subject, {name: plan.facts[name] for name in names})
+    made = folder / "spans.json"
+
+    def kept() -> tuple[dict[str, Any], Mapping[str, Any]]:
+        found = json.loads(made.read_text(encoding="utf-8"))
+        return found, found["facts"]
+
+    if typed.force or not made.exists():
+        with borrowed(subject.opened(place, typed.seed, folder)) as lent:
+            of_prompt.carry_out(replace(plan, facts={**plan.facts, SETTINGS: settings}), lent).save(folder)
+    found = _required(made, kept, settings)
+    runtime.announce(f"read {folder}/spans.md")
+    return [found]
+
+
+def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
+    """Measure a model, or read what was measured of it before, and write its card; no card where none is asked for."""
+    folder = typed.out / model.name
+    place, subject, (documents, called, origin) = _known(model, text, typed)
+
+    from position_card.card import measured, measuring
+    from position_card.card.card import Card
+
+    batch = (typed.tokens_per_batch, typed.activation_checkpointing)
+    prompts = (tuple(typed.lengths), typed.prompts, typed.replace)
+    options = measuring.Options(*prompts, *batch, typed.target, typed.seed, typed.recall)
+    plan = measuring.plan(subject, documents, options, called, origin)
+    plan.announce()
+    if typed.dry_run:
+        return {}
+    decided = {**vars(options), "text": plan.facts["read"]}
+    settings = _settings(place, subject, decided)
+    made = folder / "measured"
+
+    def kept() -> tuple[measured.Measured, Mapping[str, Any]]:
+        found = measured.read(made)
+        return found, found.facts
+
+    if typed.force or not made.exists():
+        unfinished, plan = folder / ".unfinished", replace(plan, facts={**plan.facts, SETTINGS: settings})
+        measuring.open_and_carry_out(plan, place, unfinished, measuring.EVERY, settings).write(made)
+        shutil.rmtree(unfinished, ignore_errors=True)
+    card = Card(_required(made, kept, settings), seed=typed.seed)
+    card.save(folder)
+    runtime.announce(f"read {folder}/card.md")
+    return {model.name: card}
+
+
+def _settings(place: Path, subject: "Subject", decided: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides what is measured: options and text, and tokenizer, precision and the stamp of the model's files."""
+    tokenizer = hashlib.sha256(f"{subject.tokenizer.to_str()}{subject.before}".encode()).hexdigest()
+    files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
+    said = {**decided, "precision": subject.precision, "tokenizer": tokenizer, "files": files}
+    return dict(json.loads(json.dumps(said)))
+
+
+def _required(made: Path, read: Callable[[], tuple[T, Mapping[str, Any]]], settings: Mapping[str, Any]) -> T:
+    """Read what was measured, which names its settings among its facts.
+
+    Raises RefusedError where it was measured otherwise, or cannot be read.
+    """
+    try:
+        found, facts = read()
+        before = facts.get(SETTINGS, {})
+    except (InputError, ValueError, LookupError, TypeError, OSError) as error:
+        raise RefusedError(f"{made} is damaged; type --force to measure anew") from error
+    if before != settings:
+        absent = object()  # what another version knew, or did not know yet, differs too
+        names = [name for name in {**before, **settings} if before.get(name, absent) != settings.get(name, absent)]
+        raise RefusedError(
+            f"{made.parent} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), "
+            "or --force to replace it"
+        )
+    return found
+
+
+def _statistics(card: "Card") -> dict[str, Any]:
+    table = json.loads(card.tables["statistics"].to_json(orient="records", double_precision=15))
+    return {"model": card.name, "text": card.text, "statistics": table}
+
+
+def _least(least: int, most: int = sys.maxsize) -> Any:
+    """A type of whole numbers that are not less than the one, nor more than the other."""
+
+    def number(typed: str) -> int:
+        if (found := int(typed)) < least:
+            raise argparse.ArgumentTypeError(f"{found} is less than {least}")
+        if found > most:
+            raise argparse.ArgumentTypeError(f"{found} is more than {most}")
+        return found
+
+    return number
+
+
+@contextmanager
+def _spoken(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Say on standard error what a job would write into its log: progress where there is no terminal for a bar."""
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: not hasattr(record, runtime.ANNOUNCED))
+    says_all = verbose or not sys.stderr.isatty()
+    before = log.level
+    log.setLevel(logging.ERROR if quiet else logging.INFO if says_all else logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)

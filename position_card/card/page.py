@@ -1,0 +1,271 @@
+"""The page of a card in Markdown: figure and caption, findings in words, definitions, distances, and what made it.
+
+What every page says alike is in page.md beside this module.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from position_card.card import sentences
+from position_card.card.measured import Measured
+from position_card.card.profiles import ENDS, LEAST, LOSS, RECALL, REPLACEMENT, Part
+from position_card.rollout.kernels import agreement
+from position_card.rollout.measurement import Measurement
+from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
+
+TEMPLATE = resources.files(__package__).joinpath("page.md")
+PERCENT = 100
+LAMBDAS = {
+    "frobenius": "lambda, whole prompt",
+    "token": "lambda, mean over tokens",
+    "backward": "lambda from gradients (for comparison)",
+}
+KINDS = {  # of rollouts, and the baselines
+    "a": "*attention alone (a)*: every token attends to all earlier ones alike but for the ALiBi bias, and lambda is 1",
+    "b": "*with lambda (b)*: the same attention, with the measured lambda",
+    "c": "*with lambda and content (c)*: besides, each token attends to itself more or less than to others, by as much "
+    "as was measured",
+    "content-free": "*without content*: every token attends to itself and to all earlier ones alike, as far back as "
+    "the layer reads",
+    "logit-by-distance": "*logit by distance*: logits are the mean of those measured at each distance; the largest "
+    "distance has one pair alone, the last token and the first, which may be a sink",
+    "mean-query-key": "*mean query and key*: logits are those of the mean query and the mean key, turned by the rotary "
+    "positions",
+    "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads",
+    "uniform": "*baselines* know nothing of the model, but for its ALiBi bias or how far back its layers read: the "
+    "same influence of every token, all influence on the last one, and the rollout without content with lambda = 1/2",
+}
+OF_GRADIENTS = (
+    " *From gradients*, our addition: the same ratio of the two parts of the gradient, that which comes back through "
+    "attention and that which passes it by."
+)
+OF_REPLACEMENT = (
+    "- **Replacement**: another prompt's token at the same position takes the place of a token, and what changes is "
+    "the total variation between the two distributions of the next token. A gradient says what an infinitely small "
+    "change does, replacement what another token does; in trained models the two can differ much.\n"
+)
+CAPTION_OF_RECALL = (
+    " Below: how well the model finds a passage that is repeated after a context of random words, by its place there."
+)
+OF_RECALL = (
+    "- **Recall**: the model reads {n} different words in random order, of the {words} most frequent words of this "
+    "text that are one token each. {cue} of them that stand side by side come again; the word that followed them is "
+    "the right one. *Accuracy* is how often it is the most probable of the {words} words. Places are compared by its "
+    "probability, less the *prior*, which is its probability after {cue} words that are not in the context. The "
+    "*first eighth*, the *middle half* and the *last eighth* are those of all places where a passage can begin. "
+    "Influence and replacement ask what changes a prediction, and recall asks whether it is right.\n"
+)
+IN_THE_LAST_COLUMN = """
+The last column takes lambda from the gradient that it is compared with, so it predicts nothing. It shows whether \
+attention's share of the gradient, in place of that of the residual stream, brings rollouts nearer.
+"""
+COPIES = """
+## Is this bias strong?
+
+An untrained model has position bias, too. The residual connection passes every token on to itself, which gives the last
+token many times the influence of others, and a causal mask gives the first tokens more than later ones. So compare this
+model with untrained copies of it, which have the same shape and random weights. This command measures three beside it;
+each takes as long as the model itself, and a page divides what a token weighs in the model by what it weighs in them:
+
+```bash
+position-card MODEL --untrained 3
+```
+"""
+
+
+def page(measured: Measured, lengths: Mapping[int, Part], others: Mapping[str, Part]) -> str:
+    """The page of a card, above all about the longest of the lengths that were measured.
+
+    `lengths` has what `profiles.compare` finds, and `others` what was measured besides, by its name in `profiles`.
+    """
+    facts = measured.facts
+    longest = measured.lengths[max(measured.lengths)]
+    part = lengths[longest.n]
+    replaced, recalled = others.get(REPLACEMENT), others.get(RECALL)
+    before = facts["before"]
+    first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
+    on_recall = of_recall = ""
+    if recalled and (of := measured.recalled):
+        on_recall = f"{sentences.on_recall(recalled, of.words)}\n\n"
+        of_recall = OF_RECALL.format(n=of.n, words=of.words, cue=of.cue)
+    backward = "backward" in set(part.values["estimator"])
+    there = set(part.values["variant"])
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        title=f"{facts['name']} on {facts['text']}",
+        drawn=_drawn(longest.n, longest.prompts, facts),
+        caption=caption(part.level) + (CAPTION_OF_RECALL if recalled else ""),
+        on_lambda=sentences.on_lambda(part),
+        on_influence=sentences.on_influence(part, first),
+        on_replacement=f"{sentences.on_replacement(replaced)}\n\n" if replaced else "",
+        on_recall=on_recall,
+        on_rollouts=sentences.on_rollouts(part),
+        by_length=_by_length(lengths, facts),
+        trend_from=sentences.TREND_FROM,
+        of_gradients=OF_GRADIENTS if backward else "",
+        target=facts["target"],
+        predicted=facts["predicted"],
+        vocabulary=facts["model"]["vocabulary"],
+        uniform=math.log(facts["model"]["vocabulary"]),
+        entropy=facts["prompts"][str(longest.n)]["entropy"],
+        of_replacement=OF_REPLACEMENT if replaced else "",
+        of_recall=of_recall,
+        kinds="\n".join(f"  - {said}." for variant, said in KINDS.items() if variant in there),
+        percent=PERCENT * part.level,
+        same=sentences.SAME,
+        rollouts=_rollouts(part, replaced),
+        kernels=(IN_THE_LAST_COLUMN if backward else "") + _kernels(longest),
+        copies=COPIES if facts["model"]["untrained"] is None else "",
+        made_of=table(("what", "value"), _made_of(measured)),
+    )
+
+
+def caption(level: float) -> str:
+    """What the figure of a card shows, with the kind of its intervals."""
+    return (
+        "Left: the share of attention in the residual stream, layer by layer. "
+        "Middle: the share of each token in the influence on the prediction of the next token, on a logarithmic scale, "
+        "beside what some rollouts predict with lambda of the whole prompt; the table `profile` has all of them. Dots "
+        "mark the first and the last token; numbers beside them are their influence over the mean of the middle half "
+        "(grey, with a black line at that mean). Diamonds are what replacing a token changes, where that was measured, "
+        "with the same mean in the middle half. Right: the mean attention weight on "
+        "the token at each distance, one line per layer; the weight that tokens give to themselves is not drawn, and "
+        "the right end is noisy, since few tokens have others so far behind them. There a weight that rises is a sink: "
+        "the first token. Uniform attention, which gives all "
+        "earlier tokens the same weight, also falls with distance, because only late tokens have others far behind "
+        "them. So a fall like that is no sign of recency. Where fewer lines are seen than the legend names, some lie "
+        f"on each other. Bands and bars are {PERCENT * level:g} % bootstrap intervals over documents of this text, and "
+        f"over prompts where these are of fewer than {LEAST} documents."
+    )
+
+
+def code(token: str) -> str:
+    """A token as Markdown shows it whole: HTML would swallow `<s>`."""
+    return f"`` {token} ``" if "`" in token else f"`{token}`"
+
+
+def _by_length(lengths: Mapping[int, Part], facts: Mapping[str, Any]) -> str:
+    """The numbers of the sentences, a row a length."""
+    rows = []
+    for n, part in lengths.items():
+        ends = (part.interval(INFLUENCE, end) for end in ENDS)
+        loss, mean = part.interval(LOSS, "mean"), f"{sentences.lambdas(part).mean():.3g}"
+        close, span = sentences.closest(part)
+        names = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in close])
+        rows.append((n, part.prompts, facts["prompts"][str(n)]["documents"], loss, mean, *ends, f"{names} ({span})"))
+    ratios = ("influence, first / middle", "influence, last / middle")
+    return table(
+        ("tokens", "prompts", "of documents", "loss, nats a token", "lambda, mean of layers", *ratios, "closest"), rows
+    )
+
+
+def _rollouts(part: Part, replaced: Part | None) -> str:
+    """A row for the measured influence, replacement, each rollout and each baseline; W has a column a lambda."""
+    found = part.intervals | (replaced.intervals if replaced else {})
+    estimators = [name for name in LAMBDAS if name in set(part.values["estimator"])]
+
+    def cell(estimator: str, variant: str, statistic: str) -> str:
+        known = found.get((estimator, variant, statistic))
+        return "" if known is None or math.isnan(known.value) else str(known)
+
+    rows = []
+    for variant, said in {INFLUENCE: "measured influence", REPLACEMENT: "replacement", **sentences.NAMES}.items():
+        for by in (SAME_FOR_EVERY_ESTIMATOR, estimators[0]):
+            if (by, variant, ENDS[0]) in found:
+                of = [cell(by, variant, statistic) for statistic in ("wasserstein", *ENDS)]
+                rows.append((said, *of, *(cell(name, variant, "wasserstein") for name in estimators[1:])))
+    others = [f"W, {LAMBDAS[name]}" for name in estimators[1:]]
+    return table(("", f"W, {LAMBDAS[estimators[0]]}", *ENDS, *others), rows)
+
+
+def _kernels(measured: Measurement) -> str:
+    """How much of the mean logits by distance the mean query and key explain, where both are known."""
+    if set(measured.kernels) != {"toeplitz", "rotary"}:
+        return ""
+    pairs = zip(measured.kernels["toeplitz"], measured.kernels["rotary"], measured.windows, strict=True)
+    found = np.concatenate([agreement(fitted, predicted, window) for fitted, predicted, window in pairs])
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return ""
+    low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
+    explained = f"{PERCENT * middle:.0f} %" if middle > 0 else "nothing"
+    return (
+        "\nDo rotary positions alone explain how the mean logit changes with distance? In the median of "
+        f"{counted(len(found), 'head')} they explain {explained} of its variance over distances, by turning the mean "
+        f"query and the mean key (R^2 = {middle:.2g}; half of the heads lie between {low:.2g} and {high:.2g}; below 0, "
+        "a constant would do better).\n"
+    )
+
+
+def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
+    facts = measured.facts
+    model, read, versions = facts["model"], facts["read"], facts["versions"]
+    yield "model", facts["sources"]["model"]
+    documents = counted(read["documents"], "document")
+    yield "text", f"{facts['sources']['text']}, {documents}, sha256 {read['sha256'][:12]}"
+    if model["untrained"] is not None:
+        spread = ", with the library's spread, since a GGUF file does not say its own" if model["weights"] else ""
+        yield "weights", f"random, not trained, drawn by seed {model['untrained']}{spread}"
+    elif model["weights"]:
+        yield "weights", model["weights"]
+    yield (
+        "architecture",
+        f"{model['type']}: {counted(model['layers'], 'layer')} of {counted(model['heads'], 'head')}, "
+        f"{model['parameters']:,} parameters",
+    )
+    yield "lengths", "; ".join(_lengths(measured))
+    yield (
+        "prompts",
+        "each is a window of one document; a document is cut into windows from its start, and what is left at its end "
+        "is not used. They are drawn at random from all windows of the text, none twice. Intervals resample documents, "
+        f"each with all of its prompts; of fewer than {LEAST} documents, they take prompts as independent",
+    )
+    if of := measured.recalled:
+        yield "recall", f"{counted(of.contexts, 'context')} of {of.n} words, and cues of {of.cue}"
+    elif why_not := facts.get("without recall"):
+        yield "recall", f"not measured: {why_not}"
+    before = facts["before"]
+    yield (
+        "special tokens",
+        f"each prompt begins with {' '.join(map(code, before))}, as the tokenizer puts it"
+        if before
+        else "none: the tokenizer puts no token before a text",
+    )
+    windows = {window for window in measured.lengths[max(measured.lengths)].windows if window is not None}
+    latest = " or ".join(map(str, sorted(windows)))
+    yield "attention reads", f"the latest {latest} tokens in some layers" if windows else "all earlier tokens"
+    yield "computed", f"in {facts['precision']} on {facts['device']}, {facts['bytes'] / 1e9:.1f} GB of memory estimated"
+    yield "versions", ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "transformers"))
+
+
+def _lengths(measured: Measured) -> Iterator[str]:
+    """What was measured of the lengths that were asked for, and why it is not all of them."""
+    facts = measured.facts
+    for n, found in measured.lengths.items():
+        yield _drawn(n, found.prompts, facts)
+    for n in facts["asked"]:
+        most = facts["longest"]
+        if most is not None and n > most:
+            few = "" if most in measured.lengths else ", of which the text has too few"
+            yield f"not {n}, since the model takes {most}{few}"
+        elif n not in measured.lengths:
+            yield f"not {n}, since the text has too few prompts of it"
+
+
+def _drawn(n: int, prompts: int, facts: Mapping[str, Any]) -> str:
+    documents = facts["prompts"][str(n)]["documents"]
+    return f"{counted(prompts, 'prompt')} of {n} tokens of {counted(documents, 'document')}"
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something, such as 1 head or 2 heads."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def table(header: Sequence[str], rows: Any) -> str:
+    """A table; a bar within a cell, as in the names of some tokens, is no border."""
+    lines = [[str(cell).replace("|", r"\|") for cell in line] for line in (header, ["---"] * len(header), *rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,211 @@
+"""The tables of a card: lambda by layer, profiles by position, their statistics, and attention by distance.
+
+All rollouts and baselines that apply to the decoder are taken, with every lambda that was measured; that of the
+backward pass is our addition, and no forward prediction: it reads the gradient that it predicts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from position_card.card.measured import Recalled, Replaced
+from position_card.rollout import comparison
+from position_card.rollout.attention import Array
+from position_card.rollout.measurement import Measurement
+from position_card.rollout.parts import above_prior, ends_over_middle, inside, is_able, middle_half, ratio
+from position_card.rollout.statistics import percentile_interval
+from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
+
+LOSS = "loss"
+QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the first and the last token
+REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of which the ends are told
+ENDS = ("first / middle", "last / middle")
+FIRST_WORD = "first word / middle"  # where the tokenizer puts another token first
+RECALL, ACCURACY, EIGHTHS = "recall", "accuracy", ("first eighth / middle", "last eighth / middle")
+LEAST = 8  # documents that intervals are over; where there are fewer, they are over prompts
+BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
+SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the bounds of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """All three with as many decimals as give three digits of the value, or of the width where that is larger."""
+        largest = max(abs(self.value), self.high - self.low)
+        decimals = max(0, 2 - int(np.floor(np.log10(largest)))) if largest else 2
+        return f"{self.value:.{decimals}f} [{self.low:.{decimals}f}, {self.high:.{decimals}f}]"
+
+    def side(self, of: float) -> int:
+        """+1 where all of it is above a number, -1 where all is below, else 0."""
+        return int(self.low > of) - int(self.high < of)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a card says of the prompts of one length, or of the contexts of recall, as tidy tables."""
+
+    n: int  # tokens of a prompt, or words of a context
+    prompts: int
+    level: float  # of the intervals
+    values: pd.DataFrame  # rows like those of the second table of `comparison.tabulate`
+    tables: Mapping[str, pd.DataFrame]  # as they are called in the folder of a card
+
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """Every statistic of `values` with the bounds of its interval."""
+        return comparison.summary(self.values, self.level)
+
+    @cached_property
+    def intervals(self) -> dict[tuple[str, str, str], Interval]:
+        """The same by estimator, variant and statistic."""
+        table = self.statistics.set_index(["estimator", "variant", "statistic"])
+        rows = table[["value", "low", "high"]].to_numpy()
+        return {key: Interval(*map(float, row)) for key, row in zip(table.index, rows, strict=True)}
+
+    def interval(self, variant: str, statistic: str, estimator: str = SAME_FOR_EVERY_ESTIMATOR) -> Interval:
+        """One statistic."""
+        return self.intervals[estimator, variant, statistic]
+
+    def of_replicates(self, values: pd.Series) -> Interval:
+        """What is worked out of `values`, by replicate."""
+        low, high = percentile_interval(values[values.index >= 0], self.level)
+        return Interval(float(values.loc[-1]), float(low), float(high))
+
+
+def units(documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What is resampled of prompts [N] of these documents: documents, or prompts where they are fewer than LEAST."""
+    return documents if len(np.unique(documents)) >= LEAST else np.arange(len(documents))
+
+
+def compare(measured: Measurement, replicates: int, level: float, seed: int) -> Part:
+    """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over `units`.
+
+    All are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
+    """
+    assert measured.influence is not None
+    weights = comparison.prompt_weights(units(measured.documents), replicates, seed)
+    curves, values = comparison.tabulate(variants(measured, {name: name for name in SHOWN}), weights, level)
+    of_quarters = quarters(_means(weights, measured.influence))
+    of_loss = {"mean": _means(weights, measured.loss)}
+    trends = comparison.depth_trends(measured.mixing, weights)
+    every = pd.concat([values, _rows(INFLUENCE, of_quarters), trends, _rows(LOSS, of_loss)], ignore_index=True)
+    layers = [
+        pd.DataFrame(
+            {
+                "estimator": estimator,
+                "layer": np.arange(1, measured.layers + 1),
+                **bounds(_means(weights, by_prompt), level),
+            }
+        )
+        for estimator, by_prompt in measured.mixing.items()
+    ]
+    tables = {
+        "layers": pd.concat(layers, ignore_index=True),
+        "profile": curves,
+        "distances": attention_table(measured),
+    }
+    return Part(measured.n, measured.prompts, level, every, tables)
+
+
+def compare_replaced(
+    replaced: Replaced, measured: Measurement, before: int, replicates: int, level: float, seed: int
+) -> Part:
+    """What replacing a token changes, by position; and how much its ends weigh, beside what gradients say of them.
+
+    The table is tidy (position, value, low, high): the mean over prompts of the total variation. One statistic is that
+    of the first and the last token over the mean of the positions in the middle half. The other (QUOTIENT) is the same
+    ratio of influence at the same positions of the same prompts, divided by the first. Where the tokenizer puts tokens
+    `before` the text, its first word is compared as well.
+    """
+    assert measured.influence is not None
+    prompts = len(replaced.effects)
+    weights = comparison.prompt_weights(units(measured.documents[:prompts]), replicates, seed)
+    table = pd.DataFrame({"position": replaced.positions, **bounds(_means(weights, replaced.effects), level)})
+    of_middle = inside(replaced.positions, replaced.n)
+    compared = dict(zip(ENDS, (0, -1), strict=True))
+    if before:
+        compared[FIRST_WORD] = replaced.positions.index(before)
+
+    def over_middle(means: list[Array], end: int) -> Array:
+        return np.concatenate([ratio(of[:, end], of[:, of_middle].mean(-1)) for of in means])
+
+    influence = measured.influence[:prompts, list(replaced.positions)]
+    # all prompts and replicates apart: numpy adds rows of a matrix in another order
+    effects, gradients = ([of @ values for of in weights.values()] for values in (replaced.effects, influence))
+    rows = []
+    for name, end in compared.items():
+        effect = over_middle(effects, end)
+        rows.append(_rows(REPLACEMENT, {name: effect}))
+        rows.append(_rows(QUOTIENT, {name: ratio(over_middle(gradients, end), effect)}))
+    values = pd.concat(rows, ignore_index=True)
+    return Part(replaced.n, prompts, level, values, {REPLACEMENT: table})
+
+
+def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: int) -> Part:
+    """What is recalled by place, and of both ends over the middle half; contexts are resampled.
+
+    The table has the columns place, probability and accuracy with their bounds, prior and chance. The statistics are
+    the mean accuracy, and the EIGHTHS by the probability above the prior. These are NaN where `is_able` says that the
+    accuracy is too near to chance.
+    """
+    found = recalled.found
+    weights = comparison.prompt_weights(np.arange(recalled.contexts), replicates, seed)
+    table = pd.DataFrame({"place": np.arange(found.correct.shape[1])})
+    for name, of_context in (("probability", found.probability), (ACCURACY, found.correct)):
+        table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, of_context), level))
+    table = table.assign(prior=found.prior.mean(0), chance=1 / recalled.words)
+    known = 1.0 if is_able(float(found.correct.mean()), recalled.words) else np.nan
+    eighths = ends_over_middle(_means(weights, above_prior(found)))
+    values = {ACCURACY: _means(weights, found.correct.mean(-1))}
+    values |= {name: known * over for name, over in eighths.items()}
+    return Part(recalled.n, recalled.contexts, level, _rows(RECALL, values), {RECALL: table})
+
+
+def attention_table(measured: Measurement) -> pd.DataFrame:
+    """Mean attention by distance as a tidy table: (layer, distance, value), layer 1 the first."""
+    layers, n = measured.by_distance.shape
+    layer, distance = np.divmod(np.arange(layers * n), n)
+    value = measured.by_distance.astype(float).ravel()
+    return pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value})
+
+
+def quarters(influence: Array) -> dict[str, Array]:
+    """Influence [..., n] of an average token of the first and of the last quarter, over that of one in the middle half.
+
+    Without the first and the last token, which stand for themselves.
+    """
+    between = middle_half(influence.shape[-1])
+    tokens = zip(QUARTERS, (slice(1, between.start), slice(between.stop, -1)), strict=True)
+    of_middle = comparison.middle(influence)
+    return {name: ratio(influence[..., of].mean(-1), of_middle) for name, of in tokens}
+
+
+def bounds(found: Array, level: float) -> dict[str, Array]:
+    """The value of all prompts, and the bounds of its interval, of [1 + R, ...]."""
+    low, high = percentile_interval(found[1:], level)
+    return {"value": found[0], "low": low, "high": high}
+
+
+def _means(weights: Mapping[int, Array], of_prompts: NDArray[Any]) -> Array:
+    """Means over all prompts, then over those of every replicate, [1 + R, ...]."""
+    return np.concatenate([of @ of_prompts for of in weights.values()])
+
+
+def _rows(variant: str, found: Mapping[str, Array]) -> pd.DataFrame:
+    """Statistics [1 + R] that no rollout has, by name."""
+    label = {"estimator": SAME_FOR_EVERY_ESTIMATOR, "variant": variant}
+    return pd.concat(
+        pd.DataFrame({**label, "statistic": name, "replicate": np.arange(-1, len(values) - 1), "value": values})
+        for name, values in found.items()
+    )

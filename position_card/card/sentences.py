@@ -1,0 +1,185 @@
+"""What a card says in words, from its numbers by stated rules: on lambda, on influence, on rollouts.
+
+An interval that holds the value which would mean nothing (no trend, no ratio, no difference) is said to mean nothing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from position_card.card.profiles import (
+    ACCURACY,
+    BASELINES,
+    EIGHTHS,
+    ENDS,
+    FIRST_WORD,
+    QUARTERS,
+    QUOTIENT,
+    RECALL,
+    REPLACEMENT,
+    Part,
+)
+from position_card.rollout.attention import Array
+from position_card.rollout.parts import is_able
+from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
+
+ESTIMATOR = "frobenius"  # Eq. 1 of the paper; sentences are about it
+SAME = 0.005  # of W, up to which rollouts are equally close: half of the last digit that the paper prints of it
+TREND_FROM = 6  # layers; of fewer, a rank correlation says little
+
+NAMES = {
+    "a": "attention alone (a)",
+    "b": "the rollout with lambda (b)",
+    "c": "the rollout with lambda and content (c)",
+    "content-free": "the rollout without content",
+    "logit-by-distance": "the rollout of the logit by distance",
+    "mean-query-key": "the rollout of the mean query and key",
+    "mean-attention": "the rollout of the mean attention",
+    "uniform": "baseline: the same influence of every token",
+    "last": "baseline: all influence on the last token",
+    "half": "baseline: the rollout without content, with lambda = 1/2",
+}
+
+# Whether the first and the last token outweigh the middle half: +1, -1, or 0 where the interval holds 1.
+SHAPES = {
+    (1, 1): "both outweigh the middle",
+    (1, 0): "the first token outweighs the middle, and the last is not separable from it",
+    (1, -1): "the first token outweighs the middle, and the middle outweighs the last token",
+    (0, 1): "the last token outweighs the middle, and the first is not separable from it",
+    (0, 0): "neither is separable from the middle",
+    (0, -1): "the middle outweighs the last token, and the first is not separable from it",
+    (-1, 1): "the last token outweighs the middle, and the middle outweighs the first token",
+    (-1, 0): "the middle outweighs the first token, and the last is not separable from it",
+    (-1, -1): "the middle outweighs both",
+}
+
+
+def on_lambda(part: Part) -> str:
+    """How much attention adds, layer by layer."""
+    of_layers = lambdas(part)
+    least, most = of_layers.argmin(), of_layers.argmax()
+    sentence = f"Attention's share of the residual stream, lambda, is {of_layers.mean():.3g} on average over the layers"
+    if len(of_layers) == 1:
+        return f"{sentence}."
+    sentence += (
+        f", least in layer {least + 1} ({of_layers[least]:.3g}) and most in layer {most + 1} ({of_layers[most]:.3g})"
+    )
+    if len(of_layers) < TREND_FROM:
+        return f"{sentence}."
+    trend = part.interval("lambda", "spearman with depth", ESTIMATOR)
+    direction = {1: "rises", -1: "falls", 0: "neither rises nor falls"}[trend.side(0)]
+    return f"{sentence}; with depth it {direction} (rank correlation {trend})."
+
+
+def on_influence(part: Part, first: str) -> str:
+    """How influence is spread over the prompt; `first` says what the first token is."""
+    begin, end, share, early, late = (part.interval(INFLUENCE, name) for name in (*ENDS, "last", *QUARTERS))
+    return (
+        f"By gradients, in prompts of {part.n} tokens, the first token ({first}) has {begin} times the influence of an "
+        f"average token in the middle half of the prompt, and the last token {end} times: "
+        f"{SHAPES[begin.side(1), end.side(1)]}. The share of the last token in all influence is {share}. Without these "
+        f"two tokens, an average token of the first quarter has {early} times, and one of the last quarter {late} "
+        "times, the influence of one in the middle half."
+    )
+
+
+def on_replacement(part: Part) -> str:
+    """What other tokens in place of the first and the last do, and where gradients say otherwise of these prompts."""
+    begin, end = (part.interval(REPLACEMENT, name) for name in ENDS)
+    word = ""
+    if FIRST_WORD in set(part.values["statistic"]):
+        of_word = part.interval(REPLACEMENT, FIRST_WORD)
+        word = f" The first word of the text, behind what the tokenizer adds, has {of_word} times the weight."
+    said = (
+        f"Another token in place of the first changes the prediction {begin} times as much as one in the middle half, "
+        f"and in place of the last {end} times ({part.prompts} prompts): {SHAPES[begin.side(1), end.side(1)]}.{word}"
+    )
+    quotients = {"the first token": part.interval(QUOTIENT, ENDS[0]), "the last": part.interval(QUOTIENT, ENDS[1])}
+    differ = [f"{place} {quotient} times the weight" for place, quotient in quotients.items() if quotient.side(1)]
+    if not differ:
+        return f"{said} On these prompts the two measures do not differ separably."
+    return f"{said} The measures differ: on these prompts gradients give {listed(differ)} that replacement gives."
+
+
+def on_recall(part: Part, words: int) -> str:
+    """Where in contexts of some of these `words` a passage is found again.
+
+    Nothing is said of places where the accuracy is too near to chance, or where nothing of the middle is recalled.
+    """
+    accuracy, first, last = (part.interval(RECALL, name) for name in (ACCURACY, *EIGHTHS))
+    asked = f"{part.prompts} contexts of {part.n} words in random order"
+    right = f"it goes on with the right word in {accuracy} of cases; chance is {1 / words:.3g}"
+    if not is_able(accuracy.value, words):
+        return f"Recall is too near to chance to speak of place: after a repeated passage, {right} ({asked})."
+    said = f"After a repeated passage, {right} ({asked})."
+    if np.isnan([first.low, last.low]).any():
+        return f"{said} In the middle half it recalls too little for a comparison with the ends."
+    shape = SHAPES[first.side(1), last.side(1)].replace("token", "eighth")
+    return (
+        f"{said} It finds a passage in the first eighth {first} times as often as in the middle half, and one in the "
+        f"last eighth {last} times, by probability: {shape}."
+    )
+
+
+def on_rollouts(part: Part) -> str:
+    """Which rollouts come closest to the measured influence, and whether closer than every baseline.
+
+    Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1. Rollouts whose W is not separably
+    more than SAME above the least are equally close. The least is compared with the nearest baseline in the same way,
+    replicate by replicate.
+    """
+    of_variant = distances(part)
+    close, span = closest(part)
+    baseline, *_ = sorted(set(of_variant) & set(BASELINES), key=lambda name: of_variant[name].loc[-1])
+    difference = part.of_replicates(of_variant[close[0]] - of_variant[baseline])
+    nearest = f"{NAMES[baseline].removeprefix('baseline: ')} (W = {of_variant[baseline].loc[-1]:.3g})"
+    if difference.side(-SAME) < 0:
+        verdict = f"closer than every baseline; the nearest baseline is {nearest}"
+    elif difference.side(SAME) > 0:
+        verdict = f"farther than the nearest baseline, {nearest}"
+    else:
+        verdict = f"not separable from the nearest baseline, {nearest}"
+    if len(close) == 1:
+        return f"Of the rollouts, {NAMES[close[0]]} comes closest to this influence, {span}: {verdict}."
+    if len(close) == len(set(of_variant) - set(BASELINES)):
+        return f"The rollouts are equally close to this influence ({span}): {verdict}."
+    return (
+        f"Of the rollouts, {listed([NAMES[name] for name in close])} come closest to this influence, and are equally "
+        f"close ({span}): {verdict}."
+    )
+
+
+def closest(part: Part) -> tuple[list[str], str]:
+    """The rollout of the least distance, and those that are not separably more than SAME farther, by distance.
+
+    Beside them W in words: of one rollout with its interval, of several from the least to the greatest.
+    """
+    of_variant = {name: of for name, of in distances(part).items() if name not in BASELINES}
+    first, *others = sorted(of_variant, key=lambda name: of_variant[name].loc[-1])
+    least = of_variant[first]
+    alike = [name for name in others if part.of_replicates(of_variant[name] - least).side(SAME) < 1]
+    if not alike:
+        return [first], f"W = {part.of_replicates(least)}"
+    return [first, *alike], f"W = {least.loc[-1]:.3g} to {of_variant[alike[-1]].loc[-1]:.3g}"
+
+
+def lambdas(part: Part) -> Array:
+    """Lambda of Eq. 1 of every layer."""
+    layers = part.tables["layers"]
+    return layers.loc[layers["estimator"] == ESTIMATOR, "value"].to_numpy()
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas, and `and` before the last."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def distances(part: Part) -> dict[str, pd.Series]:
+    """W of every baseline, and of every rollout with lambda of Eq. 1, or without any: by replicate."""
+    values = part.values
+    rows = values[
+        (values["statistic"] == "wasserstein") & values["estimator"].isin([ESTIMATOR, SAME_FOR_EVERY_ESTIMATOR])
+    ]
+    return {str(name): of.set_index("replicate")["value"] for name, of in rows.groupby("variant")}

@@ -1,0 +1,118 @@
+"""Where the models and the text of a card come from, and what their files are called.
+
+It needs no torch, whose seconds a name that is not there must not cost.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from position_card.core.runtime import InputError
+from position_card.models.files import GGUF
+
+Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of the same names
+
+TEXT = "standard-library"  # where none is named
+TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
+MODEL = ("*.json", "*.safetensors")  # files of a model in its directory: those of `hub.WANTED`
+BESIDE = "-beside-"  # between the names of models that one figure shows
+MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 million characters are read
+MOST_BESIDE = 4  # models in one figure, untrained copies included: the rows of a printed page
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model or a text comes from."""
+
+    given: str  # as it was typed
+    kind: Literal["path", "named", "hub"]
+    untrained: int | None = None  # the seed that draws the weights of an untrained copy; None of the model itself
+
+    @property
+    def path(self) -> Path:
+        """The file or directory that is meant."""
+        return Path(self.given).expanduser()
+
+    @property
+    def shown(self) -> str:
+        """As a reader knows it: the name of the file or directory, or what was typed; of a copy, with its seed."""
+        return self._of_copy(Path(os.path.abspath(self.path)).name if self.kind == "path" else self.given)
+
+    @property
+    def name(self) -> str:
+        """As its files are called: lower-case letters, digits, dots and dashes."""
+        last = original(self).shown.removesuffix(GGUF).rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+        return self._of_copy(re.sub(r"[^a-z0-9.]+", "-", last.lower()).strip("-.") or "unnamed")
+
+    def _of_copy(self, name: str) -> str:
+        return name if self.untrained is None else f"{name}-untrained-{self.untrained}"
+
+
+def files_of_model(model: Source) -> list[Path]:
+    """The files of a model that is named by its path; notes beside them are no part of it, nor are folders."""
+    if model.kind != "path" or model.path.is_file():
+        return [model.path] if model.kind == "path" else []
+    return sorted(file for pattern in MODEL for file in model.path.glob(pattern) if file.is_file())
+
+
+def files_of_text(text: Source) -> list[Path]:
+    """The files that a text is read from: itself, or those of TEXTS below it, or where there are none, all.
+
+    Raises InputError where more lies below it than any text has, as in the folder of a whole system.
+    """
+    if text.kind != "path" or not text.path.is_dir():
+        return [text.path] if text.kind == "path" else []
+    found = list(islice(text.path.rglob("*"), MOST_FILES + 1))
+    if len(found) > MOST_FILES:
+        raise InputError(f"text {text.given} holds more than {MOST_FILES:,} files and folders; name a smaller folder")
+    files = sorted(file for file in found if file.is_file())
+    return [file for file in files if file.suffix in TEXTS] or files
+
+
+def source(given: str, known: Collection[str] = ()) -> Source:
+    """What a name means: a path where something lies there or where it looks like one, or else an id of the hub."""
+    if given in known:
+        return Source(given, "named")
+    return Source(given, "path" if given.startswith(("/", ".", "~")) or os.path.exists(given) else "hub")
+
+
+def original(model: Source) -> Source:
+    """The model that an untrained copy is of; any other is itself."""
+    return replace(model, untrained=None)
+
+
+def with_copies(models: Sequence[Source], untrained: int) -> list[Source]:
+    """The models, then so many untrained copies of each."""
+    return [*models, *(replace(model, untrained=seed) for model in models for seed in range(untrained))]
+
+
+def together(models: Sequence[Source], untrained: int) -> str:
+    """What files of several models are called that one figure shows."""
+    return BESIDE.join([*(model.name for model in models), *([f"{untrained}-untrained"] if untrained else [])])
+
+
+def stamp(files: Sequence[Path]) -> Stamp:
+    """Path, size and time of change of every file: what tells it from its successor."""
+    return [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.exists()]
+
+
+def faults(models: Sequence[Source], untrained: int) -> Iterator[str]:
+    """A line for each thing for which these models cannot be measured together."""
+    for model in models:
+        if model.kind == "path" and not os.path.exists(model.path):  # which says no of names that no file can have
+            yield f"model {model.given} is not there, seen from {Path.cwd()}"
+        elif model.kind == "path" and model.path.is_file() and model.path.suffix != GGUF:
+            yield f"model {model.given} is a file; give its directory, or a file that ends in {GGUF}"
+    if len(models) > 1 and untrained:
+        yield f"untrained copies are of one model, and {len(models)} are named; name one"
+    if len(models) + untrained > MOST_BESIDE:
+        yield f"a page has room for {MOST_BESIDE} models side by side, and {len(models) + untrained} are asked for"
+    for name, count in Counter(model.name for model in models).items():
+        if count > 1:
+            same = " and ".join(model.given for model in models if model.name == name)
+            yield f"models {same} would share the name {name}; rename one, or give a link of another name (ln -s)"

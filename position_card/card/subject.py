@@ -1,0 +1,79 @@
+"""The model that is measured, as far as it is known before any weight is read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer
+from transformers import PretrainedConfig, PreTrainedModel
+
+from position_card.core.runtime import announce, seed
+from position_card.measures.cost import Size, size
+from position_card.models import opening
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model with its tokenizer, in files or in memory."""
+
+    name: str  # as the card calls it
+    origin: str  # where it comes from, in words
+    config: PretrainedConfig
+    size: Size
+    tokenizer: Tokenizer
+    before: list[int]  # tokens that the tokenizer puts before a text
+    precision: str
+    device: str
+    untrained: int | None = None  # the number of an untrained copy
+    quantisation: str | None = None  # how the weights of a GGUF file are stored
+    gpus: int = 1  # over which the weights are spread
+
+    @property
+    def placed(self) -> str:
+        """Where the weights are put, as `opening.open_decoder` reads it."""
+        return self.device if self.gpus == 1 else "balanced"
+
+    def announce(self, what: str, memory: float, seconds: float) -> None:
+        """Say before the work how many bytes and seconds it takes."""
+        duration = f"{seconds / 60:.0f} minutes" if seconds >= 90 else "a minute"
+        where = self.device if self.gpus == 1 else f"{self.gpus} GPUs"
+        announce(
+            f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {where}; measuring {what} takes "
+            f"about {memory / 1e9:.1f} GB of memory and {duration}"
+        )
+
+    def opened(self, place: Path, drawn_by: int, folder: Path) -> PreTrainedModel:
+        """The model at a place, or its untrained copy, which is written into a folder meanwhile."""
+        if self.untrained is None:
+            return opening.open_decoder(place, self.placed, self.precision, self.config)
+        drawn = seed(drawn_by, "card", "untrained", self.untrained)
+        return opening.open_untrained(place, drawn, folder, self.placed, self.precision)
+
+
+def of_files(
+    place: Path,
+    name: str,
+    origin: str,
+    device: str,
+    precision: str = "auto",
+    untrained: int | None = None,
+    tokenizer: Path | None = None,
+    gpus: int = 1,
+) -> Subject:
+    """The model at a place, or its untrained copy; `tokenizer` is that of another place.
+
+    Raises InputError where the model or the tokenizer cannot be opened.
+    """
+    config, files = opening.require_decoder(place), opening.files_of(place)
+    known = size(files.parameters, config)
+    return Subject(
+        name,
+        origin,
+        config,
+        known,
+        *opening.open_tokenizer(tokenizer or place),
+        known.precision if precision == "auto" else precision,
+        device,
+        untrained,
+        files.gguf.quantisation if files.gguf else None,
+        gpus,
+    )

@@ -1,0 +1,1 @@
+"""What every part needs: one-line errors, whole files, checkpoints, devices, provenance."""

@@ -1,0 +1,166 @@
+"""What a job computes on: the CPU, or GPUs that it holds for itself."""
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from position_card.core.runtime import InputError, log
+
+Request = Literal["auto", "cpu", "cuda"]  # what the configuration may say
+LOCKS = Path("/tmp/position-bias-gpus")  # of a machine: the same for all users, whatever their TMPDIR
+
+
+def requested(config: Mapping[str, Any], stage: str) -> Request:
+    """What the configuration says of a stage: its own entry of `devices`, or else `device`."""
+    found: Request = config["devices"].get(stage, config["device"])
+    return found
+
+
+def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Ids of the GPUs this process may use: CUDA_VISIBLE_DEVICES where it is set, else what nvidia-smi lists."""
+    given = environment.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:  # CUDA reads the list up to the first id that is none, such as -1
+        ids = (device.strip() for device in given.split(","))
+        return list(takewhile(lambda device: device and not device.startswith("-"), ids))
+    return [str(index) for index, _ in enumerate(_listed())]
+
+
+def gpu_names() -> list[str]:
+    """Return what the GPUs that this process may use are called; the id of one that nvidia-smi does not list."""
+    names: dict[str, str] = {}
+    for line in _listed():
+        if found := re.match(r"GPU (\d+): (.+) \(UUID: (.+)\)", line):
+            names |= {found[1]: found[2], found[3]: found[2]}
+    return [names.get(gpu, gpu) for gpu in visible_gpus()]
+
+
+def _listed() -> list[str]:
+    """A line for each GPU of the machine: GPU 0: its name (UUID: ...)."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    try:
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False, timeout=20).stdout
+    except subprocess.TimeoutExpired:
+        log.warning("nvidia-smi does not answer; going on without a GPU")
+        return []
+    return [line for line in listing.splitlines() if line.startswith("GPU ")]
+
+
+def uses_gpu(requested: Request) -> bool:
+    """Whether a run with this `device` setting uses GPUs: it asks for them, or leaves it open and one is visible."""
+    return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
+
+
+def native_bf16(device: str) -> bool:
+    """Whether the hardware computes in bfloat16 itself; elsewhere it is emulated, slower than float32."""
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last is ARM's
+
+
+@contextmanager
+def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: float = 0.5) -> Iterator[str]:
+    """Yield `"cpu"`, or `"cuda"` with `gpus` GPUs held for this process alone. Enter before CUDA starts.
+
+    Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel
+    releases it however the process ends. A job that finds too few free ones holds none while it waits. Under SLURM,
+    which assigns devices itself, nothing is locked. Raises InputError where `cuda` is asked for and no GPU is visible,
+    and where the job needs more than are visible or than Snakemake has `granted` it: where its limit is lower than a
+    job's wish, it grants the limit and says nothing.
+    """
+    if not uses_gpu(requested):
+        yield "cpu"
+        return
+    visible = visible_gpus()
+    if not visible:
+        raise InputError("config: device = 'cuda', but no GPU is visible to this job; set it to 'auto' or 'cpu'")
+    if len(visible) < gpus:
+        raise InputError(f"this job needs {gpus} GPUs, but sees {len(visible)}; lower its gpus, or add some")
+    if 0 < granted < gpus:  # it counts none where it saw no GPU
+        raise InputError(f"this job needs {gpus} GPUs, but is granted {granted}; allow them: --resources gpu={gpus}")
+    import torch  # seconds, and only jobs that run models come here
+
+    if requested == "auto" and not torch.backends.cuda.is_built():
+        log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
+        yield "cpu"
+        return
+    if "SLURM_JOB_ID" in os.environ:
+        yield "cuda"
+        return
+    with ExitStack() as held:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))
+        yield "cuda"
+
+
+def _first_free(visible: list[str], wanted: int, held: ExitStack, poll_seconds: float) -> list[str]:
+    folder = _folder_of_locks()
+    while True:
+        with ExitStack() as locked:
+            free = list(islice((gpu for gpu in visible if _locks(folder / quote(gpu, safe=""), locked)), wanted))
+            if len(free) == wanted:
+                held.enter_context(locked.pop_all())
+                return free
+        time.sleep(poll_seconds)
+
+
+def _folder_of_locks() -> Path:
+    """The folder that all users of the machine share; like /tmp itself, nobody removes there what another has made.
+
+    Raises InputError where something else has its name, or where not everybody may lock in it.
+    """
+    mask = os.umask(0)
+    try:
+        LOCKS.mkdir(mode=0o1777, exist_ok=True)
+    except FileExistsError:
+        pass  # no directory: refused below
+    finally:
+        os.umask(mask)
+    mode = LOCKS.lstat().st_mode
+    if not (stat.S_ISDIR(mode) and stat.S_IMODE(mode) == 0o1777):
+        raise InputError(
+            f"{LOCKS}, where jobs of this machine lock GPUs, is no directory that all users may write to (mode 1777); "
+            "have its owner or an administrator remove it, or set device to 'cpu'"
+        )
+    return LOCKS
+
+
+def _locks(file: Path, held: ExitStack) -> bool:
+    """Take the lock of a file until `held` ends, unless another has it."""
+    try:
+        opened = _opened(file)
+    except OSError as error:
+        raise InputError(
+            f"{file}, by which jobs lock a GPU, cannot be opened ({error.strerror}); have it removed, or set device to "
+            "'cpu'"
+        ) from error
+    held.callback(os.close, opened)  # which frees the lock
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _opened(file: Path) -> int:
+    """Open a file that anybody may have made, or make it; a link is not followed."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    mask = os.umask(0)
+    try:  # making comes apart: Linux refuses O_CREAT where the file is another user's
+        return os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o444)
+    except FileExistsError:
+        return os.open(file, flags)
+    finally:
+        os.umask(mask)

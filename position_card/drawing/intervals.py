@@ -1,0 +1,109 @@
+"""Means over seeds with Student's interval: a line in its band, or marks with bars. One seed has no interval.
+
+Tables have one row per number, with columns seed and value; `at` names the column of the horizontal axis. What one seed
+has several numbers of at one place, such as one for each head, is averaged before seeds are.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.typing import ColorType as Colour
+from numpy.typing import NDArray
+
+from position_card.drawing.looks import Look, side_by_side
+from position_card.rollout.statistics import means as means_of
+
+
+def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
+    """One value for each seed and place: columns `at`, seed and value."""
+    return table.groupby([at, "seed"], sort=True)["value"].mean().reset_index()
+
+
+def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
+    """Mean over seeds at each place, with Student's interval: columns `at`, mean, low, high, n; NaN for one seed's."""
+    return means_of(by_seed(table, at), [at], "value", level)
+
+
+def counted(table: pd.DataFrame, what: str = "seed") -> str:
+    """How many seeds, or other things that a column names, a table has: "5 seeds"."""
+    return from_to([table[what].nunique()], what)
+
+
+def from_to(numbers: Iterable[int], what: str = "") -> str:
+    """Numbers of seeds, or other things, of which the least and the greatest are told: "3 to 5 seeds"."""
+    known = set(numbers)
+    low, high = min(known), max(known)
+    told = f"{low}" if low == high else f"{low} to {high}"
+    return f"{told} {what}{'' if told == '1' else 's'}" if what else told
+
+
+def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, every: int = 0, **line: Any) -> None:
+    """A line through the means, in the band of their intervals, with a mark at each place that `every` divides.
+
+    `line` is what else it looks like. Marks tell lines apart in print without colours.
+    """
+    means = over_seeds(table, at, level)
+    if means["low"].notna().any():
+        axes.fill_between(means[at], means["low"], means["high"], color=look.colour, alpha=0.2, linewidth=0)
+    axes.plot(means[at], means["mean"], **marked(look, np.flatnonzero(means[at] % every == 0) if every else []), **line)
+
+
+def marked(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, Any]:
+    """How matplotlib draws a line with its mark at some of its points, counted from 0."""
+    return {
+        "color": look.colour,
+        "linestyle": look.line,
+        "linewidth": look.width,
+        "marker": look.marker,
+        "markevery": [int(place) for place in places],
+        "markersize": 3,
+        "markerfacecolor": look.inside,
+    }
+
+
+def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, aside: float, **mark: Any) -> None:
+    """Means as marks with bars, moved by `aside` from their places; `mark` is what else marks and line look like."""
+    means = over_seeds(table, at, level)
+    where = means[at] + aside
+    known = means["low"].notna().to_numpy()
+    axes.vlines(where[known], means["low"][known], means["high"][known], color=look.colour, linewidth=0.9, zorder=3)
+    drawn = {"color": look.colour, "marker": look.marker, "markerfacecolor": look.inside, "linestyle": "", **mark}
+    axes.plot(where, means["mean"], **{"markersize": 3.5, "zorder": 4, **drawn})
+
+
+def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float) -> None:
+    """Every seed as a small mark, moved by `aside` from its place."""
+    seeds = by_seed(table, at)
+    axes.plot(seeds[at] + aside, seeds["value"], "o", color=colour, markersize=2, markeredgewidth=0, alpha=0.6)
+
+
+def marks_by(
+    axes: Axes,
+    table: pd.DataFrame,
+    at: str,
+    level: float,
+    column: str,
+    looks: Mapping[str, Look],
+    step: float,
+    seeds_aside: float | None = None,
+    **mark: Any,
+) -> None:
+    """Draw `marks` of each name in a column side by side, joined by the line of its look unless `mark` has another.
+
+    Every seed is a dot that stands `seeds_aside` from the mark of its mean, if that is given.
+    """
+    for name, look, aside in side_by_side(looks, step):
+        rows = table[table[column] == name]
+        marks(axes, rows, at, level, look, aside, **{"linestyle": look.line, "linewidth": look.width, **mark})
+        if seeds_aside is not None:
+            dots(axes, rows, at, look.colour, aside + seeds_aside)
+
+
+def error_bars(axes: Axes, at: pd.Series, table: pd.DataFrame, colour: Colour, **mark: Any) -> None:
+    """Marks at `measured` with bars from `low` to `high`, of a table that has such columns."""
+    below_and_above = np.abs(table[["low", "high"]].to_numpy().T - table["measured"].to_numpy())
+    look = {"fmt": "o", "markersize": 2.4, "elinewidth": 0.8, "zorder": 3, **mark}
+    axes.errorbar(at, table["measured"], below_and_above, color=colour, **look)

@@ -1,0 +1,88 @@
+"""Influence of every token position, measured and rolled out: a share of one, beside the uniform profile."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+from matplotlib.typing import ColorType as Colour
+
+from position_card.drawing.looks import REFERENCE, Look
+from position_card.drawing.panels import log_ticks
+from position_card.drawing.style import SMALLEST
+
+SHARE = "share of influence"
+UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7, "zorder": 0}
+MARKS = 5  # of a line, about
+INSET = (0.34, 0.57, 0.46, 0.4)  # of a panel: left, bottom, width, height
+
+
+def uniform(axes: Axes, n: int) -> None:
+    """The uniform profile of `n` positions, dotted, and ticks at the first, the middle and the last of them."""
+    axes.axhline(1 / n, **UNIFORM)
+    axes.set_xticks([0, n // 2, n - 1])
+
+
+def linear(axes: Axes, parts: int = 3) -> None:
+    """An axis of shares from 0, with ticks at the ends of a few parts."""
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_locator(MaxNLocator(parts))
+
+
+def inset(axes: Axes) -> Axes:
+    """A small panel for the same profiles on a linear scale, where profiles with high ends leave room in a panel."""
+    small = axes.inset_axes(INSET)
+    small.set_xticks([])
+    small.tick_params(labelsize=SMALLEST, pad=1, length=2)
+    small.text(0.5, 0.5, "linear", transform=small.transAxes, ha="center", va="center", fontsize=SMALLEST)
+    return small
+
+
+def logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> None:
+    """A logarithmic axis of shares."""
+    axes.set_yscale("log")
+    axes.set_ylim(lowest, highest)
+    log_ticks(axes.yaxis)
+
+
+def line(axes: Axes, profile: pd.DataFrame, colour: Colour, width: float, dashes: Any = "-") -> None:
+    """A profile."""
+    axes.plot(profile["position"], profile["value"], color=colour, linewidth=width, linestyle=dashes)
+
+
+def band(axes: Axes, profile: pd.DataFrame, colour: Colour) -> None:
+    """The intervals of a profile."""
+    axes.fill_between(profile["position"], profile["low"], profile["high"], color=colour, alpha=0.25, linewidth=0)
+
+
+def few_marks(axes: Axes, profile: pd.DataFrame, look: Look, place: int) -> None:
+    """Some marks on a profile, which those of another place do not hide."""
+    n = len(profile)
+    some = profile.iloc[place * n // 20 :: max(1, n // MARKS)]
+    axes.plot(some["position"], some["value"], **only_marks(look))
+
+
+def only_marks(look: Look) -> dict[str, Any]:
+    """How matplotlib draws the small marks of a look without a line."""
+    return {
+        "color": look.colour,
+        "linestyle": "",
+        "marker": look.marker,
+        "markerfacecolor": look.inside,
+        "markersize": 2.5,
+    }
+
+
+def entries(uniform: str = "uniform") -> list[Line2D]:
+    """For a legend: lines of measured, predicted and uniform influence."""
+    return [
+        Line2D([], [], color=REFERENCE, label="measured (d)"),
+        Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="predicted (b)"),
+        uniform_entry(uniform),
+    ]
+
+
+def uniform_entry(label: str = "uniform") -> Line2D:
+    """For a legend: the line of the uniform profile."""
+    return Line2D([], [], label=label, **UNIFORM)

@@ -1,0 +1,169 @@
+"""How large a decoder is, and what a pass through it takes: counted on tensors without values, before weights are read.
+
+The model is built from its configuration on torch's meta device, and its own forward and backward pass run there. So
+shapes, precisions and lifetimes of tensors are the real ones; what kernels need for themselves is not seen.
+"""
+
+import weakref
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+from transformers import AutoModelForCausalLM, PretrainedConfig
+
+from position_card.core.runtime import InputError
+from position_card.measures.measure import MATRICES_UP_TO, PREDICTED
+from position_card.measures.passes import recomputing
+from position_card.measures.quantities import influence_and_loss
+from position_card.models.families import without_double_alibi
+
+LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
+BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+PROCESS = 0.55e9  # bytes that Python takes with the libraries, and that a CPU's kernels keep to copy matrices
+PLACED = 1.4  # bytes that are taken for each byte of a batch, as seen on CPUs: not every freed block can be used again
+BATCH = 1024  # tokens that pass through a model at once, at most
+ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
+
+
+EXPERTS = torch.ops.aten._grouped_mm.default  # products of each expert's weights with the tokens that it is given
+
+
+def _of_experts(tokens: Tensor, weights: Tensor, *others: Any, **named: Any) -> Tensor:
+    """Do as EXPERTS does on tensors without values, where it knows bfloat16 alone."""
+    return EXPERTS(tokens.bfloat16(), weights.bfloat16(), *others, **named).to(tokens.dtype)
+
+
+class Counting(TorchDispatchMode):
+    """Counts while it is open: bytes that are alive beside those of a model, their peak, and operations."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.alive = self.peak = self.operations = 0
+        self._held: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
+        for tensor in (*model.parameters(), *model.buffers()):
+            self._held[self._reference(tensor)] = 0
+
+    def _reference(self, tensor: Tensor) -> Any:
+        return weakref.ref(tensor.untyped_storage(), self._free)
+
+    def _free(self, reference: Any) -> None:
+        self.alive -= self._held.pop(reference)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
+            return 1  # a model asks whether a mask or positions are the usual ones
+        out = (_of_experts if args and function is EXPERTS and args[0].is_meta else function)(*args, **named)
+        if formula := flop_registry.get(function._overloadpacket):
+            self.operations += formula(*args, **named, out_val=out)
+        for tensor in tree_leaves(out):
+            if isinstance(tensor, Tensor) and (reference := self._reference(tensor)) not in self._held:
+                self._held[reference] = tensor.untyped_storage().nbytes()
+                self.alive += self._held[reference]
+        self.peak = max(self.peak, self.alive)
+        return out
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one forward and backward pass of one prompt takes."""
+
+    peak: int  # bytes beside the weights
+    operations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """A decoder's numbers: parameters, layers, heads, width of the residual stream, tokens it knows."""
+
+    parameters: int
+    layers: int
+    heads: int
+    width: int
+    vocabulary: int
+    config: PretrainedConfig = field(repr=False)
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """What a card says of it."""
+        return {name: getattr(self, name) for name in ("parameters", "layers", "heads", "width", "vocabulary")}
+
+    @property
+    def precision(self) -> str:
+        """The precision that it is opened in where none is asked for."""
+        return "float32" if self.parameters <= LARGE else "bfloat16"
+
+    def of_prompt(self, n: int, precision: str, *, recomputed: bool) -> Pass:
+        """What a forward and backward pass of one prompt of n tokens takes."""
+        return _counted(self, n, precision, recomputed)
+
+    def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
+        """Tokens that pass through the model at once, where nothing else is asked for: at least one prompt."""
+        fits = ROOM[device] // self.of_prompt(n, precision, recomputed=recomputed).peak
+        most = BATCH if device == "cpu" else 8 * BATCH
+        return n * max(1, min(int(fits), most // n))
+
+    def memory(self, n: int, tokens: int, precision: str, *, recomputed: bool) -> float:
+        """Bytes that a measurement of prompts of n tokens takes, about, with so many tokens at once.
+
+        What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
+        logits of every head by row and by distance.
+        """
+        read = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
+        batch = max(1, tokens // n) * (self.of_prompt(n, precision, recomputed=recomputed).peak + read)
+        kept = 4 * self.layers * n * (n if n <= MATRICES_UP_TO else 1) + 32 * self.layers * self.heads * n
+        return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + kept
+
+
+@lru_cache(maxsize=64)
+def _counted(of: Size, n: int, precision: str, recomputed: bool) -> Pass:
+    with torch.device("meta"):
+        dtype = getattr(torch, precision)
+        model = AutoModelForCausalLM.from_config(of.config, dtype=dtype, attn_implementation="eager")
+    model = without_double_alibi(model).eval().requires_grad_(False)
+    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == of.layers)
+    tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
+    counting = Counting(model)
+    with recomputing(list(next(lists, []))) if recomputed else nullcontext(), counting:
+        influence_and_loss(model, tokens, min(PREDICTED, n - 1))
+    return Pass(counting.peak, counting.operations)
+
+
+def size(parameters: int, config: PretrainedConfig) -> Size:
+    """The size of a model with so many parameters and the configuration `config` of `transformers`."""
+    text = config.get_text_config()
+    shape = text.num_hidden_layers, text.num_attention_heads, text.hidden_size, text.vocab_size
+    return Size(parameters, *shape, config)
+
+
+def available(device: str) -> float | None:
+    """Bytes that are free: of the machine, of one GPU, or of all that a model is balanced over; None if nobody says."""
+    if device != "cpu":
+        count = torch.cuda.device_count() if device == "balanced" else 1
+        return float(sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(count)))
+    told = Path("/proc/meminfo")
+    lines = told.read_text(encoding="ascii").splitlines() if told.exists() else []
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def require_room(name: str, needed: float, device: str, *, recomputed: bool, precision: str) -> None:
+    """Raise InputError where so many bytes are more than a device has free; the message tells what takes fewer."""
+    free = available(device)
+    if free is None or needed <= free:
+        return
+    remedies = ["fewer tokens at once (tokens_per_batch) or shorter prompts"]
+    remedies += [] if recomputed else ["activation checkpointing"]
+    remedies += [] if precision == "bfloat16" else ["bfloat16"]
+    remedies.append("more memory" if device == "cpu" else "more GPUs (gpus)")
+    where = "all GPUs" if device == "balanced" else device
+    raise InputError(
+        f"{name} needs about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free on {where}; "
+        f"use {', or '.join(remedies)}"
+    )

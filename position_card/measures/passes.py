@@ -1,0 +1,216 @@
+"""A pass over prompts that keeps what it sees: batches, sums and values of each prompt, and going on after a kill."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint as computed_twice
+
+from position_card.core import checkpoint
+from position_card.core.runtime import InputError, log, out_of_memory, progress
+
+MORE_GPUS = "give the model more GPUs (gpus)"
+SAME_PREDICTION = 1e-5  # total variation that rounding may leave between predictions, with a kept prefix and without
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """Where a measurement keeps what it has seen, so that the same one goes on from there after a kill."""
+
+    path: Path
+    run: object  # all that decides what is measured, but for the prompts; JSON tells two runs apart by it
+    every: int  # prompts
+
+
+class Tally:
+    """What has been seen so far: for each prompt on the CPU, and sums over prompts where a layer computes them."""
+
+    def __init__(self) -> None:
+        self.batch: defaultdict[str, dict[int, Tensor]] = defaultdict(dict)  # layer -> [B, ...], of the batch under way
+        self.prompts: defaultdict[str, list[Tensor]] = defaultdict(list)  # [B, ...] or [B, L, ...] a batch
+        self.sums: dict[str, Tensor] = {}  # quantity/layer -> a sum over prompts
+
+    def keep(self, name: str, values: Tensor) -> None:
+        """Keep a quantity of each prompt of a batch, [B, ...]."""
+        self.prompts[name].append(values.cpu())
+
+    def note(self, name: str, layer: int, values: Tensor) -> None:
+        """Note a quantity of one layer for each prompt of the batch under way, [B, ...]; in any order of layers."""
+        self.batch[name][layer] = values
+
+    def put_away(self) -> None:
+        """Keep what was noted of all layers of a batch."""
+        for name, layers in self.batch.items():
+            self.keep(name, torch.stack([layers[layer].cpu() for layer in sorted(layers)], dim=1))
+        self.batch.clear()
+
+    def total(self, name: str, layer: int, shape: Sequence[int], beside: Tensor) -> Tensor:
+        """The sum of a quantity in a layer, to be added to, on the device and of the type of the tensor `beside`."""
+        place = f"{name}/{layer}"
+        if place not in self.sums:
+            self.sums[place] = torch.zeros(tuple(shape), dtype=beside.dtype)
+        self.sums[place] = self.sums[place].to(beside.device)  # where it is not at first, nor after a resumption
+        return self.sums[place]
+
+    def add(self, name: str, layer: int, values: Tensor) -> None:
+        """Add values, already summed over the prompts of a batch, to the sum of a quantity in a layer."""
+        self.total(name, layer, values.shape, values).add_(values)
+
+    def of_prompts(self, name: str) -> Floats:
+        """What was kept of a quantity, for all prompts."""
+        return torch.cat(self.prompts[name]).numpy()
+
+    def means(self, name: str, layers: int, count: int) -> NDArray[np.floating] | None:
+        """Sums of all layers over `count`, [L, ...]; None where they were not kept."""
+        places = [f"{name}/{layer}" for layer in range(layers)]
+        if not all(place in self.sums for place in places):
+            return None
+        return (torch.stack([self.sums[place].cpu() for place in places]) / count).numpy()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all that `restore` needs."""
+        by_prompt = {f"prompts/{name}": torch.cat(batches) for name, batches in self.prompts.items()}
+        return by_prompt | {f"sums/{place}": total.cpu() for place, total in self.sums.items()}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Put back what an interrupted pass had seen."""
+        for name, tensor in tensors.items():
+            kind, _, place = name.partition("/")
+            if kind == "prompts":
+                self.prompts[place] = [tensor]
+            else:
+                self.sums[place] = tensor
+
+
+def run(
+    prompts: NDArray[np.int64],
+    tokens_per_batch: int,
+    see: Callable[[Tensor], None],
+    tally: Tally,
+    *,
+    device: torch.device,
+    section: str | None,
+    activation_checkpointing: bool = False,
+    resumption: Resumption | None = None,
+) -> None:
+    """Call `see`, which fills `tally`, with batches of `prompts` [N, n], as many as `tokens_per_batch` holds.
+
+    With a `resumption`, an interrupted pass ends with the same bits as an uninterrupted one, on a CPU. Raises
+    InputError where a GPU's memory is too small; `activation_checkpointing` tells which remedies are left, and
+    `section` where the configuration has them, if it does.
+    """
+    count, n = prompts.shape
+    batch = max(1, tokens_per_batch // n)
+    done = _resume(tally, prompts, resumption)
+    starts, batches = range(done, count, batch), -(-count // batch)
+    for start in progress(starts, f"measuring {count} prompts of {n} tokens", batches, -(-done // batch)):
+        tokens = torch.from_numpy(prompts[start : start + batch]).to(device)
+        with within_memory(_remedies(start // batch, tokens, section, activation_checkpointing)):
+            see(tokens)
+        end = start + len(tokens)
+        if resumption and (end == count or end // resumption.every > start // resumption.every):
+            state = checkpoint.State(end, {}, tally.tensors())
+            checkpoint.write(resumption.path, _run(resumption, prompts), state)
+
+
+def in_parts(
+    parts: Mapping[str, Callable[[], NDArray[Any]]], prompts: NDArray[np.int64], resumption: Resumption
+) -> dict[str, NDArray[Any]]:
+    """Make all parts of what is measured on prompts [N, n], and keep each: after a kill those that are kept stay."""
+    run = _run(resumption, prompts)
+    state = checkpoint.resumed(resumption.path, run, "measuring")
+    kept = state.tensors if state else {}
+    for name, make in parts.items():
+        if name not in kept:
+            kept[name] = torch.from_numpy(make())
+            checkpoint.write(resumption.path, run, checkpoint.State(len(kept), {}, kept))
+    return {name: kept[name].numpy() for name in parts}
+
+
+@contextmanager
+def within_memory(remedy: str) -> Iterator[None]:
+    """Make an InputError, with the `remedy`, of memory that is too small."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"out of GPU memory {remedy}") from error
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        raise InputError(f"out of memory {remedy}") from error
+
+
+@contextmanager
+def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
+    """Have every one of the `blocks` keep its input alone, and run again in the backward pass."""
+    forwards = [block.forward for block in blocks]
+    try:
+        for block, forward in zip(blocks, forwards, strict=True):
+            block.forward = partial(computed_twice, forward, use_reentrant=False)
+        yield
+    finally:
+        for block, forward in zip(blocks, forwards, strict=True):
+            block.forward = forward
+
+
+def reuses(anew: Callable[[], Tensor], again: Callable[[], Tensor], every: str) -> bool:
+    """Whether a model predicts the same, distributions [B, V], from all tokens and from what it keeps of a prefix.
+
+    Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
+    log then says why `every` pass, in words, takes all tokens.
+    """
+    expected = anew()
+    try:
+        found = again()
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        log.info("%s passes all tokens: the model cannot go on from a prefix (%s)", every, error)
+        return False
+    same = float((found - expected).abs().sum(-1).max()) / 2 < SAME_PREDICTION
+    if not same:
+        log.info("%s passes all tokens: with what it keeps of a prefix, the model predicts something else", every)
+    return same
+
+
+def require_finite(quantities: dict[str, Floats]) -> None:
+    """Raise InputError where a value of a quantity [N, ...] is not finite; it names the quantity and the prompt."""
+    for name, value in quantities.items():
+        if not np.isfinite(value).all():
+            prompt = int(np.argwhere(~np.isfinite(value))[0][0])
+            raise InputError(f"measured {name} of prompt {prompt} is not finite; check the model's weights and dtype")
+
+
+def _run(resumption: Resumption, prompts: NDArray[np.int64]) -> str:
+    return checkpoint.fingerprint(resumption.run, {"prompts": prompts})
+
+
+def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | None) -> int:
+    """Put back what an interrupted run of this measurement had seen; the number of prompts it had."""
+    if resumption is None:
+        return 0
+    state = checkpoint.resumed(resumption.path, _run(resumption, prompts), "measuring")
+    if state is None:
+        return 0
+    tally.restore(state.tensors)
+    log.info("measuring: resumed after prompt %d of %d", state.step, len(prompts))
+    return state.step
+
+
+def _remedies(batch: int, tokens: Tensor, section: str | None, activation_checkpointing: bool) -> str:
+    prompts, n = tokens.shape
+    within = f"{section}." if section else ""
+    remedies = [f"lower {within}tokens_per_batch"] if prompts > 1 else []
+    remedies += [] if activation_checkpointing else [f"set {within}activation_checkpointing to true"]
+    return (
+        f"on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join([*remedies, MORE_GPUS])}; "
+        "then run it again: what the last checkpoint has is not measured anew"
+    )

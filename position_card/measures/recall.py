@@ -1,0 +1,148 @@
+"""This module measures recall by place: where must a word stand in the prompt so that a decoder finds it?
+
+A context is n different common words in random order. After it, a few of its words that stand side by side come again,
+the cue, and a decoder that recalls the passage goes on with the word that followed there. No answer format, instruction
+or language is needed. Influence and replacement ask what changes a prediction; recall asks whether it is right.
+"""
+
+import copy
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.cache_utils import Cache
+
+from position_card.core.runtime import InputError
+from position_card.measures import passes
+from position_card.measures.passes import Resumption, reuses
+from position_card.models.tokens import TokenIds, encoded
+from position_card.rollout.parts import Recall
+
+WORD = re.compile(r"\b[a-z]{3,}\b")
+ALL_PLACES = 512  # a context of more words than this is asked for some of its places only
+CHOSEN = 128  # so many of them
+FEWEST, OTHERS = 200, 72  # words that contexts are drawn from; those of them that a long context lacks
+
+
+def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -> TokenIds:
+    """Return the tokens of the most frequent words of `texts` that are one token each, with the blank before them.
+
+    Contexts of n words, and a cue of others, are drawn from them. There are FEWEST of them, or OTHERS more than n where
+    that is more, or as many as the texts have.
+
+    Words have three lower-case letters or more; of equally frequent ones the first of the alphabet come first. Raises
+    InputError where the texts have fewer than n + cue such words.
+    """
+    count = max(FEWEST, n + OTHERS)
+    counts = Counter(word for text in texts for word in WORD.findall(text))
+    before = encoded(tokenizer, "the").ids  # some tokenizers put a blank before every text
+    found: list[int] = []
+    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        ids = encoded(tokenizer, f"the {word}").ids[len(before) :]
+        if len(ids) == 1 and ids[0] not in found:
+            found.append(ids[0])
+        if len(found) == count:
+            break
+    if len(found) < n + cue:
+        raise InputError(
+            f"recall needs {n + cue} words that are single tokens, but the text has {len(found)}; give more text"
+        )
+    return np.array(found)
+
+
+def random_contexts(words: TokenIds, n: int, count: int, cue: int, seed: int) -> TokenIds:
+    """Draw `count` contexts of `n` different `words` in random order, and for each `cue` others: [count, n + cue].
+
+    Raises ValueError where there are fewer than n + cue words.
+    """
+    if len(words) < n + cue:
+        raise ValueError(f"{len(words)} words are too few for contexts of {n} and a cue of {cue} others")
+    generator = np.random.default_rng(seed)
+    return np.stack([generator.permutation(words)[: n + cue] for _ in range(count)])
+
+
+def places(n: int, cue: int) -> NDArray[np.int64]:
+    """Where the passages begin: every place of a context of n words, or, of a long one, some at equal distances."""
+    last = n - cue - 1  # one word follows the passage
+    return np.arange(last + 1) if n <= ALL_PLACES else np.linspace(0, last, CHOSEN).round().astype(np.int64)
+
+
+def measure(
+    model: PreTrainedModel,
+    contexts: TokenIds,
+    words: TokenIds,
+    cue: int,
+    tokens_per_batch: int,
+    *,
+    before: Sequence[int] = (),
+    resumption: Resumption | None = None,
+    section: str | None = "recall",
+) -> Recall:
+    """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
+
+    `before` are the tokens that prompts of the model begin with. A context is read once, and as many questions about it
+    are asked at once as `tokens_per_batch` holds. With a `resumption`, contexts that were asked about before an
+    interruption are not asked about again. Raises InputError where a GPU's memory is too small; `section` tells where
+    the configuration has the remedy, if it does.
+    """
+    device = model.get_input_embeddings().weight.device
+    tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
+    batch = max(1, tokens_per_batch // (contexts.shape[1] + len(before)))
+    kept = _reuses(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
+
+    def ask(rows: Tensor) -> None:
+        for row in rows:
+            context, foreign = row[:-cue], row[-cue:]
+            n = len(context)
+            begins = torch.from_numpy(places(n, cue)).to(device)
+            passages = context[begins[:, None] + torch.arange(cue, device=device)]
+            followed = context[begins + cue]
+            reader = _Reader(model, torch.cat([context.new_tensor(before), context]), kept)
+            answers = [reader.after(some) for some in passages.split(batch)]
+            likeliest = torch.cat([vocabulary[answer[:, vocabulary].argmax(-1)] for answer in answers])
+            probability = torch.cat(answers).gather(1, followed[:, None])[:, 0]
+            tally.keep("probability", probability[None])
+            tally.keep("correct", (likeliest == followed).double()[None])
+            tally.keep("prior", reader.after(foreign[None])[0, followed][None])
+
+    passes.run(contexts, contexts.shape[1], ask, tally, device=device, section=section, resumption=resumption)
+    return Recall(*(tally.of_prompts(name).astype(np.float64) for name in Recall._fields))
+
+
+class _Reader:
+    """A model that has read a context, and is asked what follows after further tokens."""
+
+    def __init__(self, model: PreTrainedModel, context: Tensor, kept: bool) -> None:
+        self.model, self.context, self.cache = model, context[None], None
+        if kept:
+            with torch.no_grad():
+                self.cache = model(self.context, use_cache=True, logits_to_keep=1).past_key_values
+
+    def after(self, tokens: Tensor) -> Tensor:
+        """The distribution of the next token after the context and each row of `tokens` [B, c], float64 [B, V]."""
+        cache: Cache | None = copy.deepcopy(self.cache)
+        if cache is None:
+            tokens = torch.cat([self.context.expand(len(tokens), -1), tokens], 1)
+        else:
+            cache.batch_repeat_interleave(len(tokens))
+        with torch.no_grad():
+            out = self.model(tokens, past_key_values=cache, use_cache=cache is not None, logits_to_keep=1)
+        distribution: Tensor = out.logits[:, -1].double().softmax(-1)
+        return distribution
+
+
+def _reuses(model: PreTrainedModel, context: Tensor, cue: int) -> bool:
+    """Whether the model predicts the same where it reads a context [n] once, tried on its last words as the cue."""
+    tokens = context[-cue - 1 : -1].expand(2, -1)
+
+    def answer(kept: bool) -> Tensor:
+        return _Reader(model, context, kept).after(tokens)
+
+    return reuses(partial(answer, False), partial(answer, True), "every question")

@@ -1,0 +1,149 @@
+"""This module measures what another token would do: the second measure of influence, beside gradients.
+
+`influence` says what an infinitely small change of a token's embedding does to the prediction of the next token. Here
+the token is replaced by one that another prompt has at the same position, and what is measured is the total variation
+distance between the two distributions of the next token. The embedding may also be moved a part of the way only, and a
+token may be deleted.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.cache_utils import Cache
+
+from position_card.core.runtime import InputError, progress
+from position_card.measures.passes import reuses
+from position_card.rollout.attention import Array
+
+TokenIds = NDArray[np.int64]
+
+
+def chosen_positions(n: int, first: int = 0) -> list[int]:
+    """Positions of a prompt of n tokens to replace: the first one, some spread over the middle half, and the last.
+
+    `first` is the number of start tokens before the text, of which the first is replaced, too.
+    """
+    spread = np.linspace(n // 4, n - n // 4 - 1, 8).round().astype(int)
+    return sorted({0, first, *map(int, spread), n - 1})
+
+
+def donors(prompts: TokenIds, positions: Sequence[int], seed: int) -> TokenIds:
+    """Return a token to put at each position of each prompt: [N, P], drawn by `seed`.
+
+    They are tokens that other prompts have at that position and that differ from the prompt's own. Where all prompts
+    have the same token there, such as a start token, they are tokens that others have at the next position. Raises
+    InputError where no prompt has another token.
+    """
+    generator = np.random.default_rng(seed)
+    drawn = np.empty((len(prompts), len(positions)), np.int64)
+    for place, position in enumerate(positions):
+        pool = prompts[:, position]
+        if (pool == pool[0]).all():
+            pool = prompts[:, min(position + 1, prompts.shape[1] - 1)]
+        for row, own in enumerate(prompts[:, position]):
+            others = np.delete(pool, row)
+            others = others[others != own]
+            if not len(others):
+                raise InputError(
+                    f"no prompt has another token at position {position}; give more prompts, or other text"
+                )
+            drawn[row, place] = generator.choice(others, replace=False)
+    return drawn
+
+
+def batches(prompts: TokenIds, tokens_per_batch: int, doing: str) -> Iterator[slice]:
+    """Yield which of prompts [N, n] pass at once: as many as `tokens_per_batch` holds, and at least one.
+
+    Progress says what it is `doing`, such as "deleting a token of", and how many prompts.
+    """
+    batch = max(1, tokens_per_batch // prompts.shape[1])
+    starts = range(0, len(prompts), batch)
+    for start in progress(starts, f"{doing} {len(prompts)} prompts of {prompts.shape[1]} tokens", len(starts)):
+        yield slice(start, start + batch)
+
+
+def changes(
+    model: PreTrainedModel,
+    prompts: TokenIds,
+    positions: Sequence[int],
+    others: TokenIds,
+    tokens_per_batch: int,
+    step: float = 1.0,
+) -> Array:
+    """Return the total variation between the predictions of the next token with and without each replacement.
+
+    `prompts` are [N, n], and `others` [N, P] the tokens that replace those at `positions`, which count from 0; the
+    result is float64 [N, P]. `step` is the part of the way that the embedding goes to that of the other token: 1
+    replaces the token. What the model has computed of the tokens before a position is used again, where that changes
+    nothing.
+    """
+    found = np.empty(others.shape)
+    kept = _reuses(model, _embedded(model, prompts[:1]))
+    for here in batches(prompts, tokens_per_batch, "replacing tokens of"):
+        embeddings = _embedded(model, prompts[here])
+        expected, cache = _next_token(model, embeddings, None, kept)
+        for place in np.argsort(positions)[::-1]:
+            position = positions[place]
+            other = _embedded(model, others[here, place, None])
+            moved = embeddings[:, position : position + 1]
+            moved = moved + step * (other - moved)
+            ending = torch.cat([moved, embeddings[:, position + 1 :]], 1)
+            changed = _with_ending(model, embeddings[:, :position], ending, cache)
+            found[here, place] = total_variation(expected, changed).cpu()
+    return found
+
+
+def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_per_batch: int) -> Array:
+    """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
+    found = []
+    for here in batches(prompts, tokens_per_batch, "deleting a token of"):
+        embeddings = _embedded(model, prompts[here])
+        shorter = torch.cat([embeddings[:, :position], embeddings[:, position + 1 :]], 1)
+        expected, changed = (_next_token(model, given, None, False)[0] for given in (embeddings, shorter))
+        found.append(total_variation(expected, changed).cpu().numpy())
+    return np.concatenate(found)
+
+
+def total_variation(one: Tensor, other: Tensor) -> Tensor:
+    """Half of the summed differences of distributions [B, V]: [B], between 0 and 1."""
+    return (one - other).abs().sum(-1) / 2
+
+
+@torch.no_grad()
+def _embedded(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
+    embed = model.get_input_embeddings()
+    embeddings: Tensor = embed(torch.from_numpy(tokens).to(embed.weight.device))
+    return embeddings
+
+
+def _next_token(
+    model: PreTrainedModel, embeddings: Tensor, cache: Cache | None, kept: bool
+) -> tuple[Tensor, Cache | None]:
+    """The distribution of the next token, float64 [B, V], and what is kept of the tokens for others that follow."""
+    with torch.no_grad():
+        given = embeddings.clone()  # some models scale what they are given in place
+        out = model(inputs_embeds=given, past_key_values=cache, use_cache=kept, logits_to_keep=1)
+    return out.logits[:, -1].double().softmax(-1), out.past_key_values if kept else None
+
+
+def _with_ending(model: PreTrainedModel, beginning: Tensor, ending: Tensor, cache: Cache | None) -> Tensor:
+    """The distribution of the next token after `beginning` and `ending`; the cache may hold more than the beginning."""
+    if cache is None or not beginning.shape[1]:
+        return _next_token(model, torch.cat([beginning, ending], 1), None, False)[0]
+    cache.crop(beginning.shape[1] - cache.get_seq_length())  # minus the number of tokens to forget
+    return _next_token(model, ending, cache, True)[0]
+
+
+def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
+    """Whether predictions of the model stay as they are where it goes back to a prefix: tried on a prompt [1, n]."""
+    half = embeddings.shape[1] // 2
+
+    def again() -> Tensor:
+        _, cache = _next_token(model, embeddings, None, True)
+        return _with_ending(model, embeddings[:, :half], embeddings[:, half:], cache)
+
+    return reuses(lambda: _next_token(model, embeddings, None, False)[0], again, "every replacement")

@@ -1,0 +1,1 @@
+"""Opening a decoder: its files, the hub, packages, GGUF, its tokenizer, families with ALiBi."""

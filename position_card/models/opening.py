@@ -1,0 +1,380 @@
+"""Open a decoder of any architecture, and its tokenizer; refuse what would be measured wrongly before work starts."""
+
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import gguf
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GgufConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    modeling_gguf_pytorch_utils,
+)
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
+from transformers.modeling_gguf_pytorch_utils import (
+    GGUF_TO_TRANSFORMERS_MAPPING,
+    TENSOR_PROCESSORS,
+    TensorProcessor,
+    get_gguf_hf_weights_map,
+)
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+
+from position_card.core import devices
+from position_card.core.runtime import InputError, log
+from position_card.models import families, files, gguf_header
+from position_card.models.tokens import TokenIds, failed
+
+modeling_gguf_pytorch_utils.tqdm = partial(modeling_gguf_pytorch_utils.tqdm, disable=True)  # progress is told by us
+for reports in ("modeling_utils", "distributed.tensor_parallel"):  # so are faults of weights, and in one line
+    logging.getLogger(f"transformers.{reports}").setLevel(logging.ERROR)
+
+SHORTEST = 9  # tokens of a prompt: fewer have no middle to compare the ends with
+
+# Where configurations say how many tokens a model takes, likeliest first; the last one holds whatever the positions.
+REFUSED_BEYOND = "max_seq_len"
+LIMITS = ("max_position_embeddings", "n_positions", REFUSED_BEYOND)
+
+
+def open_decoder(
+    place: str | Path,
+    device: str | Mapping[str, str] = "cpu",
+    precision: str = "float32",
+    config: PretrainedConfig | None = None,
+    positions: Literal["own", "none"] = "own",
+) -> PreTrainedModel:
+    """Open a directory or a GGUF file for measuring, whatever the architecture: eager attention, and no code of others.
+
+    `device` is "cpu", "cuda", "balanced" over all visible GPUs, or a mapping of modules to devices. `precision` is that
+    of the weights, float32 or bfloat16, to which those of a GGUF file are unpacked; what is measured is reduced in
+    float32 either way. `config` is what `require_decoder` returned, if it was asked before. `positions` "none" turns
+    rotary positions off, for a model that was trained without and is stored as one of a family that has them. Raises
+    InputError as `require_decoder` does, and where weights are missing or cannot be read.
+    """
+    config = config or require_decoder(place)
+    model = families.as_measured(_load(files_of(place), config, device, precision)).eval()
+    if precision == "bfloat16" and not devices.native_bf16(model.device.type):
+        log.warning("%s: the hardware here only emulates bfloat16, which takes longer than float32", place)
+    if positions == "none":
+        rotations = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]
+        if families.family_of(config) or not rotations:  # Falcon has the module although it uses ALiBi
+            raise InputError(f"{place} has no rotary positions that could be turned off; set positions to own")
+        for rotation in rotations:
+            rotation.register_forward_hook(_unrotated)
+    return model
+
+
+def open_untrained(
+    directory: str | Path,
+    seed: int,
+    folder: Path,
+    device: str = "cpu",
+    precision: str = "float32",
+    initializer_range: float | None = None,
+    positions: Literal["own", "none"] = "own",
+) -> PreTrainedModel:
+    """Open a copy of the model in a directory whose weights are drawn by `seed`, as the library does before training.
+
+    `initializer_range` is their standard deviation, where it is not that of the configuration. The copy is opened like
+    the model itself, from a directory in `folder` that goes afterwards. Raises InputError as `open_decoder` does.
+    """
+    config = require_decoder(directory)
+    if initializer_range is not None:
+        config.get_text_config().initializer_range = initializer_range
+    folder.mkdir(parents=True, exist_ok=True)
+    source = files_of(directory)
+    with _opening(source), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
+        torch.manual_seed(seed)
+        AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision)).save_pretrained(copy)
+        return open_decoder(copy, device, precision, positions=positions)
+
+
+def open_decoder_or_copy(
+    directory: str | Path,
+    initializer_range: float | None,
+    seed: int,
+    folder: Path,
+    device: str,
+    positions: Literal["own", "none"],
+) -> PreTrainedModel:
+    """Open a model, or, where an `initializer_range` is given, a copy of it with random weights of this deviation."""
+    if initializer_range is None:
+        return open_decoder(directory, device, positions=positions)
+    return open_untrained(directory, seed, folder, device, initializer_range=initializer_range, positions=positions)
+
+
+def files_of(place: str | Path) -> files.ModelFiles:
+    """Return what a model is opened from: a GGUF file, or the files of a directory.
+
+    Raises InputError where they may not be opened.
+    """
+    place = Path(place)
+    is_gguf = place.suffix == files.GGUF and os.path.isfile(place)
+    return gguf_header.gguf_files(place) if is_gguf else files.model_files(place)
+
+
+def require_decoder(directory: str | Path) -> PretrainedConfig:
+    """Return the configuration of a directory or GGUF file whose decoder can be opened.
+
+    No weights are read, and no code is run.
+
+    Raises InputError where there is none, where its weights are pickled or quantised, and where the model is no decoder
+    that the library knows by itself.
+    """
+    source = files_of(directory)
+    kind = source.described.get("model_type")
+    place = f"{source.place} holds a {kind!r} model"
+    if not source.gguf and kind not in CONFIG_MAPPING:
+        raise InputError(f"{place}, which needs code of its own, and none is run; use one that the library knows")
+    with _opening(source):
+        config = AutoConfig.from_pretrained(**source.reading)
+    if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise InputError(f"{place}, which is not a decoder; use a causal language model")
+    if getattr(config.get_text_config(), "num_attention_heads", None) is None:
+        raise InputError(f"{place}, which has no attention heads; use a decoder with softmax attention")
+    if getattr(config, "slow_but_exact", False) and getattr(config, "pretraining_tp", 1) > 1:
+        raise InputError(
+            f"{place} with slow_but_exact, which hides what attention adds; set slow_but_exact to false in config.json"
+        )
+    if getattr(config, "quantization_config", None) == {}:
+        del config.quantization_config  # it says nothing, but `transformers` would look for a method in it
+    config.return_dict = True  # whatever config.json says: results are read by name
+    _require_described(source, config)
+    return config
+
+
+def longest(config: PretrainedConfig) -> int | None:
+    """Return the most tokens that a model is made for; None where its positions know no end, as those of ALiBi."""
+    text = config.get_text_config()
+    limits = (REFUSED_BEYOND,) if families.family_of(config) else LIMITS
+    return next((int(limit) for name in limits if (limit := getattr(text, name, None))), None)
+
+
+def lengths(config: PretrainedConfig, asked: Iterable[int]) -> list[int]:
+    """The lengths to measure where these are asked for, each once: what the model cannot take is cut to what it can.
+
+    Raises InputError where the model takes fewer tokens than a measurement needs.
+    """
+    most = longest(config)
+    if most is not None and most < SHORTEST:
+        raise InputError(f"this model takes {most} tokens, but a measurement needs prompts of at least {SHORTEST}")
+    return sorted({n if most is None else min(n, most) for n in asked})
+
+
+def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
+    """Return the tokenizer of a directory or GGUF file, and the special tokens that it puts before a text by itself.
+
+    What it puts after a text is left out: prompts are cut from texts, and have no end. Raises InputError where there is
+    no fast tokenizer.
+    """
+    directory = Path(directory)
+    source = files_of(directory) if directory.is_file() else files.ModelFiles(directory, {}, ())
+    if not source.gguf and not (directory / "tokenizer.json").is_file():
+        raise InputError(
+            f"model directory {directory} lacks tokenizer.json, the file of a fast tokenizer; put that of its model "
+            "there, or save it again: AutoTokenizer.from_pretrained(directory).save_pretrained(directory)"
+        )
+    with _opening(source, "has a tokenizer that cannot be opened"):
+        tokenizer = AutoTokenizer.from_pretrained(**source.reading)
+        if not tokenizer.is_fast:
+            raise InputError(f"the tokenizer of {directory} is not a fast one; save it again from AutoTokenizer")
+        return framing(tokenizer.backend_tokenizer)
+
+
+def framing(fast: Tokenizer) -> tuple[Tokenizer, list[int]]:
+    """Return a tokenizer that neither pads nor truncates from now on, and what it puts before a text by itself."""
+    fast.no_padding()
+    fast.no_truncation()
+    alone, framed = (fast.encode("a", add_special_tokens=special).ids for special in (False, True))
+    before = next((place for place in range(len(framed)) if framed[place : place + len(alone)] == alone), None)
+    if before is None:
+        raise ValueError("it drops or changes a text where it adds special tokens")
+    return fast, framed[:before]
+
+
+def require_known_tokens(tokens: TokenIds, model: PreTrainedModel, directory: str | Path) -> None:
+    """Raise InputError where token ids lie beyond the embeddings of `model`: those of another tokenizer."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    if (largest := int(tokens.max())) >= rows:
+        raise InputError(
+            f"the tokenizer of {directory} gives id {largest}, but its model knows {rows} tokens; "
+            "put the tokenizer of this model there"
+        )
+
+
+def _load(
+    source: files.ModelFiles,
+    config: PretrainedConfig,
+    device: str | Mapping[str, str],
+    precision: str,
+) -> PreTrainedModel:
+    """Open a model from its files and its configuration.
+
+    Raises InputError unless the files hold the weights that the configuration describes, all of them and no others.
+    """
+    # packed weights would need kernels that are fetched
+    unpacked = {"quantization_config": GgufConfig(dequantize=True)} if source.gguf else {"use_safetensors": True}
+    with _opening(source):
+        model, loading = AutoModelForCausalLM.from_pretrained(
+            **source.reading,
+            **unpacked,
+            config=config,
+            attn_implementation="eager",
+            dtype=getattr(torch, precision),
+            output_loading_info=True,
+            device_map=None if device == "cpu" else device,
+        )
+    for keys, fault in (("missing_keys", "lacks weights"), ("unexpected_keys", "has weights that its model does not")):
+        if names := sorted(map(str, loading[keys])):
+            raise InputError(
+                f"{source.place} {fault}: {', '.join(names[:5])}{' and others' if names[5:] else ''}; "
+                "config.json and the weights are of two models, or parts were lost: build or copy it again"
+            )
+    if device == "balanced" and {"cpu", "disk"} & set(map(str, getattr(model, "hf_device_map", {}).values())):
+        raise InputError(f"{source.place} does not fit on its GPUs; give it more of them (gpus)")
+    return model
+
+
+def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> None:
+    """Compare the shapes of the weights with those of the model that `config` describes, before memory is taken.
+
+    Raises InputError where a tensor has another shape or is there twice, and where less than half of the numbers are
+    there. Tensors that are missing or stored by other names show when the model is opened.
+    """
+    shapes, layers = source.shapes(), config.get_text_config().num_hidden_layers
+    if layers > len(shapes):
+        raise InputError(f"{source.place} has {layers} layers by config.json, but {len(shapes)} tensors; correct one")
+    with _opening(source), torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    if source.gguf:
+        shapes = _renamed(source, model)
+    else:
+        _require_single(source, shapes, model)
+    for name, parameter in model.named_parameters():
+        if (shape := shapes.get(name, parameter.shape)) != parameter.shape:
+            raise InputError(
+                f"{source.place} holds {name} with the shape {tuple(shape)}, where config.json describes "
+                f"{tuple(parameter.shape)}; copy the two from the same model"
+            )
+    needed, held = sum(parameter.numel() for parameter in model.parameters()), source.parameters
+    if needed > 2 * held:
+        raise InputError(
+            f"{source.place} holds {held:,} numbers, where config.json describes a model of {needed:,}; copy the two "
+            "from the same model"
+        )
+
+
+def _require_single(source: files.ModelFiles, stored: Iterable[str], model: PreTrainedModel) -> None:
+    """Raise InputError where `transformers` makes one parameter of two `stored` tensors; one would win in silence.
+
+    It adds and removes the prefix of the base model, and renames. Parts of a parameter, such as experts, are one each.
+    """
+    prefix, parameters = model.base_model_prefix, model.state_dict()
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    with _opening(source):
+        rules = get_model_conversion_mapping(model)
+        renamings, converters = ([r for r in rules if isinstance(r, of)] for of in (WeightRenaming, WeightConverter))
+        for name in sorted(stored, key=dot_natural_key):
+            target, rule = rename_source_key(name, renamings, converters, prefix, parameters)
+            part = name.removeprefix(f"{prefix}.") if rule else ""
+            if part in found[target] or (found[target] and "" in {part, *found[target]}):
+                other = next(iter(found[target].values()))
+                raise InputError(f"{source.place} has {target} twice, as {other} and as {name}; remove one")
+            found[target][part] = name
+
+
+# What a GGUF file says of a model that its tensors say, too, or that changes nothing where there is no scaled rotation.
+SHOWN_BY_SHAPES = (
+    "attention.key_length",
+    "attention.value_length",
+    "attention.causal",
+    "attention.max_alibi_bias",
+    "rope.dimension_count",
+    "rope.scaling.type",
+    "rope.scaling.finetuned",
+    "use_parallel_residual",
+    "vocab_size",
+)
+
+
+def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors of a GGUF file by the names of the parameters that `transformers` makes of them.
+
+    Raises InputError for a tensor that would go nowhere, and for a parameter that would be drawn at random.
+    """
+    assert source.gguf is not None
+    known = GGUF_TO_TRANSFORMERS_MAPPING["config"].get(source.gguf.architecture, {})
+    for key, value in source.gguf.of_model().items():
+        if key not in known and key not in SHOWN_BY_SHAPES:
+            raise InputError(
+                f"{source.place} says {key} = {value}, which would be left out where it is opened; use the model's "
+                "safetensors"
+            )
+    config = model.config.get_text_config()
+    width, scaled_for = families.sizes(config)[2], getattr(config, "query_pre_attn_scalar", None)
+    if scaled_for is not None and scaled_for != width:
+        raise InputError(
+            f"{source.place} does not say by what its attention is scaled, and heads of {width} would be scaled as "
+            f"those of {scaled_for}; use the model's safetensors"
+        )
+    with _opening(source):
+        processor = TENSOR_PROCESSORS.get(source.gguf.architecture, TensorProcessor)(config=model.config.to_dict())
+        names = get_gguf_hf_weights_map(model, processor)
+    if unused := sorted(set(source.gguf.shapes) - set(names)):
+        raise InputError(
+            f"{source.place} has weights that its model does not: {', '.join(unused[:5])}; use the model's safetensors"
+        )
+    shapes = {names[name]: shape for name, shape in source.gguf.shapes.items()}
+    if missing := sorted({name for name, _ in model.named_parameters()} - set(shapes)):
+        raise InputError(
+            f"{source.place} lacks weights: {', '.join(missing[:5])}; fetch the file again, or name another"
+        )
+    return shapes
+
+
+@contextmanager
+def _opening(source: files.ModelFiles, fault: str = "cannot be opened") -> Iterator[None]:
+    """Make an InputError of whatever goes wrong where files of a model are read."""
+    try:
+        with _names_listed_once():
+            yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"{source.place} does not fit: {error}; give it more GPUs or memory") from error
+    except InputError:
+        raise
+    except BaseException as error:  # files of strangers make the libraries raise whatever there is
+        if not failed(error):
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{source.place} {fault}: {reason:.400}; build or copy it again") from error
+
+
+@contextmanager
+def _names_listed_once() -> Iterator[None]:
+    """Keep the list of all tensors' names, which transformers makes anew for every module when it opens a GGUF file."""
+    listed = gguf.get_tensor_name_map
+    gguf.get_tensor_name_map = cache(listed)
+    try:
+        yield
+    finally:
+        gguf.get_tensor_name_map = listed
+
+
+def _unrotated(_module: nn.Module, _args: Any, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Every angle 0. Frequencies of 0 would not do: some kinds of rotary positions set theirs anew, and scale."""
+    cosine, sine = rotation
+    return torch.ones_like(cosine), torch.zeros_like(sine)

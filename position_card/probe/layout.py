@@ -1,0 +1,277 @@
+"""Where a decoder of any architecture keeps what the measuring pass reads is found by trying, and proved before use.
+
+Nothing is looked up by name. On a few tokens, the attention modules are those that return weights; the blocks are the
+list of modules that hold one each; what attention adds to the residual stream is what reproduces a block's output; and
+queries, keys and rotation are those that reproduce the weights. A model of which this fails is refused, in one line
+that names the part.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from position_card.core.runtime import InputError
+from position_card.probe import capture, residual, rotation
+from position_card.probe.residual import Call, Update
+from position_card.probe.rotation import Rotation, Turned
+from position_card.rollout.attention import sliding_window_mask
+
+FEW = 8  # tokens on which attention modules are found; the rest is proved on a whole prompt
+EXACT = 1e-5  # relative difference, in float32, up to which two tensors count as the same
+ROUNDINGS = 4  # and in coarser precisions, in units of their last place
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer: the modules that the measuring pass listens to, and how its attention reads."""
+
+    block: nn.Module  # its first argument is the residual stream x
+    attention: nn.Module  # one of its outputs is the weights [B, H, n, n]
+    update: Update
+    window: int | None  # how many of the latest tokens, itself included, a token reads; None: all before it
+    scaling: float  # of the products of queries and keys, where these can be seen
+    rotation: Rotation | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What was found in a model."""
+
+    layers: tuple[Layer, ...]
+    heads: int
+    products: bool  # whether queries and keys can be seen, and the weights are the softmax of their products
+
+    @property
+    def rotary(self) -> bool:
+        """Whether positions enter by rotation, in at least one layer."""
+        return any(layer.rotation for layer in self.layers)
+
+
+@torch.no_grad()
+def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
+    """Find the layout of `model` and prove it on `tokens` [1, n]; windows and rotations are those at this length.
+
+    Raises InputError where the model is no causal decoder of layers with softmax attention, and where nothing that a
+    block computes reproduces its output.
+    """
+    model.eval()
+    embeddings = model.get_input_embeddings()(tokens)
+    attentions = _attentions(model, tokens[:, :FEW], embeddings[:, :FEW].clone())
+    proof = _Proof(model, tokens.shape[1])
+    with proof.watching(_blocks(model, attentions), attentions):
+        model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1)
+    if len(proof.heads) > 1:
+        numbers = ", ".join(map(str, sorted(proof.heads)))
+        raise _refusal(model, f"its layers have different numbers of heads ({numbers})")
+    return Layout(tuple(proof.layers), proof.heads.pop(), proof.products)
+
+
+@contextmanager
+def hooked(handles: Iterable[Any]) -> Iterator[None]:
+    """Register hooks, of which these are the handles, and remove them where the context ends."""
+    registered = list(handles)
+    try:
+        yield
+    finally:
+        for handle in registered:
+            handle.remove()
+
+
+def weights_of(out: Any, n: int) -> Tensor | None:
+    """Return the attention weights [B, H, n, n] among the outputs of a module; None where there are none."""
+    parts = out[1:] if isinstance(out, tuple) else ()
+    return next((part for part in parts if isinstance(part, Tensor) and part.shape[2:] == (n, n)), None)
+
+
+def first_of(out: Any) -> Any:
+    """Return the first output of a module."""
+    return out[0] if isinstance(out, tuple) and out else out
+
+
+def stream_of(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    """Return the residual stream among the arguments of a block."""
+    return args[0] if args else named["hidden_states"]
+
+
+def _attentions(model: PreTrainedModel, tokens: Tensor, embeddings: Tensor) -> list[nn.Module]:
+    """The innermost modules that return attention weights, in the order of their calls.
+
+    Raises InputError where there are none, where logits are not finite, and where those of `tokens` are not those of
+    their `embeddings`.
+    """
+    found: list[nn.Module] = []
+
+    def hook(module: nn.Module, _args: Any, out: Any) -> None:
+        if weights_of(out, tokens.shape[1]) is not None and not any(inner in found for inner in module.modules()):
+            found.append(module)
+
+    with hooked(module.register_forward_hook(hook) for module in model.modules()):
+        expected = model(tokens, use_cache=False, logits_to_keep=1).logits
+    if not found:
+        raise _refusal(model, "none of its modules returns weights of softmax attention")
+    if not expected.isfinite().all():
+        raise _refusal(model, _not_finite(model))
+    logits = model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1).logits
+    if not _same(logits[:, -1], expected[:, -1]):
+        raise _refusal(model, "its logits are others where its embeddings are given in place of tokens")
+    return found
+
+
+def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Module]:
+    """The blocks, one for each of the attention modules and in their order."""
+    for blocks in model.modules():
+        if not isinstance(blocks, nn.ModuleList):
+            continue
+        held = [[attention for attention in attentions if attention in set(block.modules())] for block in blocks]
+        if [attention for one in held for attention in one] != attentions:
+            continue
+        if without := [str(place) for place, one in enumerate(held) if not one]:
+            kind = type(blocks[int(without[0])]).__name__
+            raise _refusal(model, f"it is a hybrid: its layers {', '.join(without)} ({kind}) have no softmax attention")
+        if all(len(one) == 1 for one in held):
+            return list(blocks)
+    raise _refusal(model, "it is no list of blocks with one attention each")
+
+
+@dataclass
+class _Block:
+    """What is known of one block, while it runs."""
+
+    block: nn.Module
+    attention: nn.Module
+    stream: Tensor  # x, float64 [n, width]
+    calls: list[Call] = field(default_factory=list)
+    seen: capture.Seen | None = None
+    rotation: Rotation | None = None
+    turned: Turned | None = None
+    scaling: float = 1.0
+    window: int | None = None
+
+    def rows(self, value: Any) -> Tensor | None:
+        """A tensor of the residual stream's size as float64 [n, width]; None for anything else."""
+        width = self.stream.shape[-1]
+        if not isinstance(value, Tensor) or value.numel() != self.stream.numel() or value.shape[-1] != width:
+            return None
+        # over several GPUs, the stream was seen where the block before had left it
+        return value.detach().to(self.stream.device).double().reshape(-1, width)
+
+
+class _Proof:
+    """What one run of the model shows of each of its blocks."""
+
+    def __init__(self, model: PreTrainedModel, n: int) -> None:
+        self.model, self.n = model, n
+        self.layers: list[Layer] = []  # the blocks that ran
+        self.heads: set[int] = set()
+        self.products = True
+
+    @contextmanager
+    def watching(self, blocks: list[nn.Module], attentions: list[nn.Module]) -> Iterator[None]:
+        """Look at every block while the context is open and the model runs once."""
+        hears = all(map(capture.uses_interface, attentions))
+        pairs = zip(blocks, attentions, strict=True)
+        hooks = hooked(handle for block, attention in pairs for handle in self._hooks_of(block, attention))
+        heard = capture.heard(self.model, dict.fromkeys(attentions, self.hear)) if hears else nullcontext()
+        with heard, hooks, rotation.noted(attentions, self.turn):
+            yield
+
+    def _hooks_of(self, block: nn.Module, attention: nn.Module) -> Iterator[Any]:
+        yield block.register_forward_pre_hook(partial(self.enter, attention), with_kwargs=True)
+        for module in block.modules():
+            if module is not block:
+                yield module.register_forward_hook(self.note, with_kwargs=True)
+        yield block.register_forward_hook(self.leave)
+
+    def enter(self, attention: nn.Module, block: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        stream = stream_of(args, named)
+        self.running = _Block(block, attention, stream.detach().double().flatten(0, -2))
+
+    def turn(self, how: Rotation, before: Turned, after: Turned) -> None:
+        if all(map(_same, how.undo(*after), before)):
+            self.running.rotation, self.running.turned = how, after
+
+    def hear(self, seen: capture.Seen) -> None:
+        self.running.seen = seen
+
+    def note(self, module: nn.Module, args: tuple[Any, ...], named: dict[str, Any], out: Any) -> None:
+        block = self.running
+        if module is block.attention:
+            self._judge(block, out)
+        read = next((value for value in (*args, *named.values()) if isinstance(value, Tensor)), None)
+        made = block.rows(first_of(out))
+        if made is not None:
+            block.calls.append(Call(module, block.rows(read), made))
+
+    def _judge(self, block: _Block, out: Any) -> None:
+        """Find out which tokens attention reads, and whether the queries and keys that were seen explain weights."""
+        weights = weights_of(out, self.n)
+        assert weights is not None
+        self.heads.add(weights.shape[1])
+        causal = torch.ones_like(weights[0, 0], dtype=torch.bool).tril()
+        if (weights[..., ~causal] != 0).any():
+            raise _refusal(self.model, "it is no causal decoder: its tokens read later ones")
+        if block.seen is None:
+            self.products = False
+            block.window = _window((weights[0] > 0).any(0))
+            return
+        expected = block.seen.logits(causal).softmax(-1)
+        self.products &= bool((expected - weights.float()).abs().max() <= _tolerance(weights.dtype))
+        block.scaling = block.seen.scaling
+        reads = block.seen.reads(causal)
+        block.window = _window(reads)
+        if not torch.equal(reads.cpu(), torch.from_numpy(sliding_window_mask(self.n, block.window or self.n))):
+            raise _refusal(self.model, "its tokens read others than the latest; use a length at which they do not")
+        if block.rotation is not None and block.turned is not None:
+            seen = (part[..., : block.rotation.width] for part in (block.seen.query, block.seen.key))
+            if not all(map(_same, block.turned, seen)):
+                block.rotation = None  # something else happens to queries and keys afterwards
+
+    def leave(self, _module: nn.Module, _args: Any, out: Any) -> None:
+        block, made, update = self.running, first_of(out), None
+        rows = block.rows(made)
+        if rows is not None:
+            update = residual.find_update(block.stream, rows, block.calls, block.attention, _tolerance(made.dtype))
+        if update is None:
+            raise _refusal(
+                self.model,
+                f"nothing that its block {len(self.layers)} ({type(block.block).__name__}) computes reproduces "
+                "what it adds to the residual stream",
+            )
+        self.layers.append(Layer(block.block, block.attention, update, block.window, block.scaling, block.rotation))
+
+
+def _not_finite(model: PreTrainedModel) -> str:
+    """Why the logits of a model are not finite, with the remedy."""
+    weights = (name for name, weight in model.named_parameters() if not weight.isfinite().all())
+    if name := next(weights, None):
+        return f"its weight {name} has values that are not finite (NaN or infinity); use a copy without them"
+    remedy = "use another copy" if model.dtype == torch.float32 else "measure it in float32 (precision: float32)"
+    return f"its logits are not finite (NaN or infinity), though all of its weights are; {remedy}"
+
+
+def _window(reads: Tensor) -> int | None:
+    """How many tokens back the farthest is that one reads, itself included, of a matrix [n, n]; None for all."""
+    rows, columns = reads.nonzero(as_tuple=True)
+    farthest = int((rows - columns).max()) + 1
+    return farthest if farthest < len(reads) else None
+
+
+def _same(value: Tensor, expected: Tensor) -> bool:
+    if value.shape != expected.shape:
+        return False
+    scale = expected.float().abs().max()
+    return bool((value.float() - expected.float()).abs().max() <= _tolerance(expected.dtype) * scale)
+
+
+def _tolerance(dtype: torch.dtype) -> float:
+    return max(EXACT, ROUNDINGS * torch.finfo(dtype).eps)
+
+
+def _refusal(model: PreTrainedModel, why: str) -> InputError:
+    return InputError(f"this {model.config.model_type!r} model cannot be measured: {why}")

@@ -1,0 +1,102 @@
+"""What is measured of a decoder on prompts of one length, and the file that keeps it.
+
+One pass over the prompts yields it (`language_models.measure`). Rollouts, tables, figures and cards are made from it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from position_card.core import artifacts
+from position_card.core.artifacts import TensorFile
+from position_card.rollout.attention import Array
+
+Floats = NDArray[np.float32]
+
+BACKWARD = "backward"  # lambda of the backward pass, which is our addition
+FORWARD = ("frobenius", "token")  # the estimators of lambda of the paper's versions 2 and 1
+ESTIMATORS = (*FORWARD, BACKWARD)
+KERNELS = ("toeplitz", "rotary")  # kernels of the logits: fitted, and of the mean query and key
+# The same without the first token, which may be a sink: lambda by Frobenius norms, and the fitted kernel
+FROBENIUS_APART, TOEPLITZ_APART = "frobenius-apart", "toeplitz-apart"
+# What changes to single tokens are called in a file beside it (`structural.interventions`)
+REPLACED, DELETED = "replacement", "deletion"
+STEPS = {"step of 2 %": 0.02, "step of 20 %": 0.2}  # of the way from one embedding to another
+OTHER_FIRST, MOVED = "influence with another first token", "influence with the first token moved"
+BY_LAYER = "influence by layer"
+LARGEST = ("content", "gram")  # matrices that no rollout needs
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one pass over N prompts of n tokens yields, for L layers of H heads; float32 but for what says otherwise.
+
+    In its file, tensors have the names of the fields, and those of a mapping are called FIELD/NAME.
+    """
+
+    documents: NDArray[np.int64]  # which document each prompt is of [N]
+    windows: tuple[int | None, ...]  # of each layer: how many of the latest tokens a token reads; None: all before it
+    mixing: Mapping[str, Floats]  # estimator -> lambda [N, L]; `backward` where attention and MLP follow one another
+    loss: Floats  # nats a token, of the last tokens of each prompt [N]
+    by_distance: Floats  # mean weight that tokens give to the one k before, over prompts, heads and tokens [L, n]
+    kernels: Mapping[str, Floats]  # name -> g [L, H, n], as far as queries and keys can be seen
+    attention: Floats | None = None  # mean attention weights, over prompts and heads [L, n, n], of short prompts
+    influence: Floats | None = None  # [N, n], unless the backward pass was left out
+    diagonal: Floats | None = None  # mean content logit on the diagonal [N, L, H], of families with ALiBi
+    below: Floats | None = None  # and below it [N, L, H], likewise
+    slopes: Array | None = None  # effective ALiBi slopes, float64 [H], likewise
+    content: Floats | None = None  # mean content logits [L, H, n, n], likewise, where they were asked for
+    recency: Floats | None = None  # of the cosines between the inputs of attention [N, L], where they were asked for
+    gram: Floats | None = None  # mean cosines between the inputs of attention [L, n, n], likewise
+
+    @property
+    def prompts(self) -> int:
+        """How many prompts there are, N."""
+        return len(self.documents)
+
+    @property
+    def n(self) -> int:
+        """How many tokens a prompt has."""
+        return self.by_distance.shape[1]
+
+    @property
+    def layers(self) -> int:
+        """How many layers the model has, L."""
+        return len(self.windows)
+
+
+def write(path: str | Path, measurement: Measurement, **labels: object) -> None:
+    """Write a measurement, with labels that say what was measured; its windows and sizes are added to them."""
+    tensors: dict[str, NDArray[Any]] = {}
+    for part in fields(measurement):
+        value = getattr(measurement, part.name)
+        if isinstance(value, Mapping):
+            tensors |= {f"{part.name}/{name}": array for name, array in value.items()}
+        elif isinstance(value, np.ndarray):
+            tensors[part.name] = value
+    sizes = {"n": measurement.n, "prompts": measurement.prompts, "windows": list(measurement.windows)}
+    artifacts.write_tensors(path, tensors, **{**labels, **sizes})
+
+
+def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
+    """Read what `write` wrote, but not the fields `without`. Raises InputError where the file is not usable."""
+    tensors = artifacts.read_tensors(path, without=without)
+    nested: dict[str, Any] = {
+        kind: {name: tensors.pop(f"{kind}/{name}") for name in names if f"{kind}/{name}" in tensors}
+        for kind, names in (
+            ("mixing", (*ESTIMATORS, FROBENIUS_APART)),
+            ("kernels", (*KERNELS, TOEPLITZ_APART)),
+        )
+    }
+    windows = tuple(artifacts.read_labels(path)["windows"])
+    return Measurement(windows=windows, **nested | tensors)
+
+
+def mixing(file: TensorFile) -> dict[str, Floats]:
+    """Read lambda [N, L] by the estimators of the paper, and nothing else of the file of a measurement."""
+    tensors = file.read(*(f"mixing/{estimator}" for estimator in FORWARD))
+    return {estimator: tensors[f"mixing/{estimator}"] for estimator in FORWARD}

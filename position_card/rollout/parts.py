@@ -1,0 +1,77 @@
+"""The beginning, the middle and the end of a prompt, and what the ends have over the middle.
+
+Whatever is measured by position is compared so: influence, the effect of replacing a token, and recall of a passage.
+From the probability of a recalled word is taken away what the word would be given anyway, after a cue that its context
+does not have.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from position_card.rollout.attention import Array
+
+ABLE = 3  # times chance: the accuracy from which places are compared
+
+
+class Recall(NamedTuple):
+    """What a decoder recalls of C contexts, of the passages that begin at P places (`language_models.recall`)."""
+
+    probability: Array  # [C, P] of the word that followed the passage, among all tokens
+    correct: Array  # [C, P]: 1 where this word is the most probable of all words, else 0
+    prior: Array  # [C, P] its probability after a cue of words that the context does not have
+
+
+def middle_half(n: int) -> slice:
+    """The middle half of n positions: what stays where the first and the last quarter are left out."""
+    return slice(n // 4, n - n // 4)
+
+
+def middle_position(n: int) -> int:
+    """The position in the middle of n."""
+    return n // 2
+
+
+def inside(positions: Sequence[int], n: int) -> list[bool]:
+    """Which of some positions lie in the middle half of n."""
+    return [n // 4 <= position < n - n // 4 for position in positions]
+
+
+def logarithms_over_middle(effects: Array, positions: Sequence[int], n: int) -> Array:
+    """The logarithm of each effect [N, P] less the mean of the logarithms at the chosen positions of the middle half.
+
+    A position that is like those of the middle has 0 in the mean over prompts, however widely effects spread. An effect
+    of 0 has no logarithm, and is NaN.
+    """
+    logarithms = np.log(np.where(effects > 0, effects, np.nan))
+    return np.asarray(logarithms - logarithms[:, inside(positions, n)].mean(-1, keepdims=True))
+
+
+def ratio(part: Array, whole: Array) -> Array:
+    """Return part / whole, NaN where the whole is 0 (the null profile `last` has no middle)."""
+    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+
+
+def above_prior(found: Recall) -> Array:
+    """How much more probable the right word is than after the cue of another context, [C, P]."""
+    return found.probability - found.prior
+
+
+def is_able(accuracy: float, words: int) -> bool:
+    """Whether a decoder of this mean accuracy among so many words recalls enough for anything to be said of places."""
+    return accuracy >= ABLE / words
+
+
+def ends_over_middle(values: Array) -> dict[str, Array]:
+    """The first and the last eighth of the places over their middle half, [R, P] -> [R]; NaN where that has nothing."""
+    parts = by_part(values)
+    return {f"{end} eighth / middle": ratio(parts[end], parts["middle"]) for end in ("first", "last")}
+
+
+def by_part(values: Array) -> dict[str, Array]:
+    """The means [C] of values [C, P] over the first eighth of the places, their middle half, and the last eighth."""
+    count = values.shape[1]
+    eighth, quarter = max(1, count // 8), count // 4
+    parts = {"first": slice(None, eighth), "middle": slice(quarter, count - quarter), "last": slice(-eighth, None)}
+    return {name: values[:, part].mean(-1) for name, part in parts.items()}

@@ -1,0 +1,147 @@
+"""The profiles that are compared with the measured influence: rollouts of a decoder, and baselines that know little.
+
+Of a model with ALiBi there are the rollouts of Section 6.2 of `structural`: (a) attention only; (b) residual-aware;
+(c) residual-aware with content. Of any other, `content-free` is uniform attention, in the windows of the model;
+`logit-by-distance` takes the mean logit by distance, and `logit-by-distance-apart` that without the first token;
+`mean-query-key` the kernel of the mean query and key before they
+are turned. Of every model `mean-attention` takes the measured mean attention, where that was kept. The baselines are
+`half`, the fixed mixing of Abnar and Zuidema (2020), and `uniform` and `last`, which know nothing of the model.
+
+Of the distances between profiles, say that a kernel is predicted, never that one rollout predicts influence better: for
+that, compare models of several training seeds.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from position_card.rollout.attention import Array
+from position_card.rollout.kernels import kernel_attention, kernel_last_rows
+from position_card.rollout.last_row import attended_last_rows, last_row
+from position_card.rollout.measurement import ESTIMATORS, TOEPLITZ_APART, Floats, Measurement
+
+INFLUENCE = "influence"
+SAME_FOR_EVERY_ESTIMATOR = "none"  # the estimator of a profile that does not depend on measured lambda
+DENSE_UP_TO = 1024  # tokens; up to there, one matrix a layer serves all replicates
+
+Rollout = Callable[[Array, Array], Array]  # lambda [R, L], weights of the prompts [R, N] -> last rows [R, n]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One profile under one estimator of lambda."""
+
+    estimator: str
+    name: str
+    profiles: Callable[[Array], Array]  # weights of the prompts [R, N] -> [R or 1, n], rows sum to 1
+
+
+def variants(
+    measurement: Measurement, called: Mapping[str, str], estimators: Collection[str] = ESTIMATORS
+) -> Iterator[Variant]:
+    """Make the chosen variants, of those that apply to the model; the measured influence comes first.
+
+    `called` says how the chosen ones are called, by their names in BASELINES and ROLLOUTS, in the order that is wanted.
+    Measured means are taken with each row of weights over the prompts; mean attention and kernels are those of all
+    prompts. Raises ValueError where influence was not measured.
+    """
+    if measurement.influence is None:
+        raise ValueError("influence was not measured: there is nothing to compare rollouts with")
+    yield Variant(SAME_FOR_EVERY_ESTIMATOR, called[INFLUENCE], partial(_mean_influence, measurement.influence))
+    for name in called:
+        if name in BASELINES and (row := BASELINES[name](measurement)) is not None:
+            yield Variant(SAME_FOR_EVERY_ESTIMATOR, called[name], partial(_always, row))
+    rollouts = {called[name]: ROLLOUTS[name](measurement) for name in called if name in ROLLOUTS}
+    for estimator, by_prompt in measurement.mixing.items():
+        for name, rollout in rollouts.items():
+            if rollout is not None and estimator in estimators:
+                yield Variant(estimator, name, partial(_rolled_out, rollout, by_prompt))
+
+
+def _mean_influence(by_prompt: Floats, weights: Array) -> Array:
+    influence = weights @ by_prompt
+    return np.asarray(influence / influence.sum(-1, keepdims=True))
+
+
+def _always(row: Array, _weights: Array) -> Array:
+    return row[None]
+
+
+def _rolled_out(rollout: Rollout, mixing_by_prompt: Floats, weights: Array) -> Array:
+    return rollout(np.asarray(weights @ mixing_by_prompt, np.float64), weights)
+
+
+def _mixed_alike(mixing: float, measurement: Measurement) -> Array:
+    """Rollout without content, with the same lambda in every layer: [n]."""
+    rollout = _alibi(measurement) or _uniform(measurement)
+    assert rollout is not None
+    return rollout(np.full((1, measurement.layers), mixing), np.empty(0))[0]
+
+
+def _attention_only(measurement: Measurement) -> Array | None:
+    return None if measurement.slopes is None else _mixed_alike(1.0, measurement)
+
+
+def _alibi(measurement: Measurement) -> Rollout | None:
+    slopes, n = measurement.slopes, measurement.n
+    if slopes is None:
+        return None
+    return lambda mixings, _weights: np.stack([last_row(n, mixing, slopes) for mixing in mixings])
+
+
+def _alibi_with_content(measurement: Measurement) -> Rollout | None:
+    slopes, n = measurement.slopes, measurement.n
+    if slopes is None or measurement.diagonal is None or measurement.below is None:
+        return None
+    offset = measurement.diagonal.astype(np.float64) - measurement.below  # of the diagonal, by prompt, layer and head
+
+    def rollout(mixings: Array, weights: Array) -> Array:
+        both = zip(mixings, np.tensordot(weights, offset, axes=1), strict=True)
+        return np.stack([last_row(n, mixing, slopes, diagonal) for mixing, diagonal in both])
+
+    return rollout
+
+
+def _uniform(measurement: Measurement) -> Rollout | None:
+    if measurement.slopes is not None:
+        return None
+    return _through_kernels(np.zeros((measurement.layers, 1, measurement.n)), measurement.windows)
+
+
+def _kernel(name: str, measurement: Measurement) -> Rollout | None:
+    if measurement.slopes is not None or name not in measurement.kernels:
+        return None
+    return _through_kernels(measurement.kernels[name].astype(np.float64), measurement.windows)
+
+
+def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout:
+    if kernels.shape[2] > DENSE_UP_TO:
+        return lambda mixings, _weights: kernel_last_rows(kernels, windows, mixings)
+    layers = zip(kernels, windows, strict=True)
+    attention = np.stack([kernel_attention(kernel, window) for kernel, window in layers])
+    return lambda mixings, _weights: attended_last_rows(attention, mixings)
+
+
+def _mean_attention(measurement: Measurement) -> Rollout | None:
+    attention = measurement.attention
+    return None if attention is None else lambda mixings, _weights: attended_last_rows(attention, mixings)
+
+
+# Each yields None of a model that it does not apply to.
+BASELINES: dict[str, Callable[[Measurement], Array | None]] = {
+    "uniform": lambda measurement: np.full(measurement.n, 1 / measurement.n),
+    "last": lambda measurement: np.eye(measurement.n)[-1],
+    "half": partial(_mixed_alike, 0.5),
+    "a": _attention_only,
+}
+ROLLOUTS: dict[str, Callable[[Measurement], Rollout | None]] = {
+    "b": _alibi,
+    "c": _alibi_with_content,
+    "content-free": _uniform,
+    "logit-by-distance": partial(_kernel, "toeplitz"),
+    "logit-by-distance-apart": partial(_kernel, TOEPLITZ_APART),
+    "mean-query-key": partial(_kernel, "rotary"),
+    "mean-attention": _mean_attention,
+}

@@ -1,0 +1,1 @@
+"""Texts that prompts are cut from."""

@@ -1,0 +1,95 @@
+"""The call for a model in memory gives the card of its files; docs/card.md and the notebook run."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from position_card import measure
+from tests.position_card.card.conftest import llama
+from tests.refusals import refused
+
+ROOT = Path(__file__).parents[3]
+OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recalled": 3}
+OPTIONS |= {"name": "my-model", "text": "texts.jsonl"}
+
+
+def files(folder):
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
+    return {name: content for name, content in found.items() if name.startswith(("tables/", "card."))}
+
+
+def test_a_model_in_memory_has_the_card_of_its_files(here, kept, prose, tokenizer_of_words):
+    mine = measure(llama().train(), tokenizer_of_words, prose, **OPTIONS)
+    mine.save("from-memory")
+    memory, read = files(here / "from-memory"), files(kept)
+    assert set(memory) == {
+        *(f"tables/{name}.csv" for name in ("layers", "profile", "distances", "statistics", "replacement", "recall")),
+        *(f"card.{suffix}" for suffix in ("md", "pdf", "svg", "png")),
+    }
+    pages = [found.pop("card.md").decode().splitlines() for found in (memory, read)]
+    assert memory == read
+    differ = [lines for lines in zip(*pages, strict=True) if lines[0] != lines[1]]
+    assert [line.split(" | ")[0] for line, _ in differ] == ["| model", "| text"]
+    shown = mine._repr_markdown_()
+    assert "](data:image/png;base64," in shown
+    assert "card.png" not in shown
+
+
+def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
+    tokenizer = AutoTokenizer.from_pretrained("./my-model")
+    tokenizer.backend_tokenizer.enable_truncation(3)
+    found = measure(llama(), tokenizer, "\n".join(prose), lengths=[9], prompts=8, replaced=0, replicates=5)
+    assert found.measured.facts["read"]["documents"] == 1
+    assert "replacement" not in found.tables
+    assert tokenizer.backend_tokenizer.truncation["max_length"] == 3
+    with refused("object"):
+        measure(llama(), object(), prose)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("level", 1.5), ("lengths", (12, 8)), ("prompts", 7), ("recalled", -1), ("replaced", 2.5)]
+)
+def test_numbers_that_mean_nothing_are_refused_at_once(name, value, own_tokenizer):
+    with refused(f"{name} is {8 if name == 'lengths' else value}"):
+        measure(llama(), own_tokenizer, "text", **{name: value})
+
+
+@pytest.mark.parametrize("target", ["log-p", "contrast", "e"])
+def test_another_target_is_differentiated_and_named(target, own_tokenizer, prose):
+    """The gradients of p and of its logarithm are the same vector in each prompt but for a factor."""
+    options = {"lengths": [9], "prompts": 8, "replaced": 0, "replicates": 5}
+    plain, other = (measure(llama(), own_tokenizer, prose, target=name, **options) for name in ("p", target))
+    one, two = (found.measured.lengths[9].influence for found in (plain, other))
+    factors = two / one
+    alike = np.allclose(factors, factors[:, :1], rtol=1e-3)
+    assert alike == (target == "log-p")
+    words = {"log-p": "the logarithm of the probability", "contrast": "less that of the second", "e": "token is 'e'"}
+    assert words[target] in other.page
+    with refused("'e e e'"):
+        measure(llama(), own_tokenizer, prose, target="e e e", **options)
+
+
+def blocks(text):
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_lines_to_copy_run(here):
+    (lines,) = blocks((ROOT / "docs/card.md").read_text())
+    assert len([line for line in lines.splitlines() if line]) == 7
+    exec(lines, {})
+    assert (here / "my-card/card.md").is_file()
+
+
+def test_the_cells_of_the_notebook_run(here):
+    notebook = json.loads((ROOT / "docs/card.ipynb").read_text())
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            exec("".join(cell["source"]), names)
+    assert "position card of my-model" in names["mine"].page
+    assert isinstance(names["model"], type(AutoModelForCausalLM.from_pretrained("./my-model")))

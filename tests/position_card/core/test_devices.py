@@ -1,0 +1,139 @@
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+from position_card.core import devices
+from tests.refusals import refused
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"), [("0,3", ["0", "3"]), ("", []), ("MIG-a", ["MIG-a"]), ("-1", []), ("0, -1,1", ["0"])]
+)
+def test_visible_gpus_are_those_of_the_environment(given, seen):
+    assert devices.visible_gpus({"CUDA_VISIBLE_DEVICES": given}) == seen
+
+
+def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for requested in ("auto", "cpu"):
+        with devices.device(requested) as device:
+            assert device == "cpu"
+    with refused("device = 'cuda'"), devices.device("cuda"):
+        pass
+
+
+@pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch can use a GPU")
+@pytest.mark.parametrize("within_slurm", [False, True])
+def test_a_torch_without_cuda_computes_on_the_cpu_where_it_may(monkeypatch, within_slurm):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if within_slurm:
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with devices.device("auto") as device:
+        assert device == "cpu"
+
+
+@pytest.mark.parametrize(("gpus", "granted"), [(2, 2), (2, 3), (2, 0), (1, 1)])
+def test_a_job_has_the_gpus_that_slurm_has_assigned(monkeypatch, gpus, granted):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with devices.device("cuda", gpus, granted) as device:
+        assert (device, os.environ["CUDA_VISIBLE_DEVICES"]) == ("cuda", "2,3")
+
+
+@pytest.mark.parametrize("slurm", [False, True])
+@pytest.mark.parametrize(
+    ("gpus", "granted", "named"), [(3, 3, ("3 GPUs", "sees 2")), (2, 1, ("2 GPUs", "granted 1", "--resources gpu=2"))]
+)
+def test_a_job_does_not_start_on_fewer_gpus_than_it_needs(monkeypatch, slurm, gpus, granted, named):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if slurm:
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with refused(*named), devices.device("cuda", gpus, granted):
+        pass
+
+
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from position_card.core import devices
+devices.LOCKS = Path(sys.argv[2])
+with devices.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
+    print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a process that holds GPUs, says which, and sleeps."""
+    environment = {**os.environ}
+    environment.pop("SLURM_JOB_ID", None)
+    started = []
+
+    def hold(gpus=1, visible="4,5", **others):
+        command = [sys.executable, "-c", HOLD, str(gpus), str(tmp_path / "locks")]
+        of_it = {**environment, **others, "CUDA_VISIBLE_DEVICES": visible}
+        started.append(subprocess.Popen(command, env=of_it, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield hold
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def listen(process):
+    """What a process says first, once it has said it."""
+    heard, said = [], threading.Event()
+
+    def read():
+        heard.append(process.stdout.readline().strip())
+        said.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    return heard, said
+
+
+def test_a_job_for_two_gpus_holds_none_while_it_waits(start):
+    first = start(2, "4,5,6")
+    assert first.stdout.readline().strip() == "4,5"
+    second, said = listen(start(2, "4,5,6"))
+    assert not said.wait(2)  # one is free
+    assert start(1, "4,5,6").stdout.readline().strip() == "6"
+    assert not said.is_set()
+    first.kill()
+    assert said.wait(20)
+    assert second == ["4,5"]
+
+
+@pytest.mark.parametrize(("visible", "names"), [(None, ["H200", "L4"]), ("1", ["L4"]), ("GPU-a,7", ["H200", "7"])])
+def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visible, names):
+    listing = tmp_path / "nvidia-smi"
+    listing.write_text("#!/bin/sh\necho 'GPU 0: H200 (UUID: GPU-a)'\necho '  MIG x'\necho 'GPU 1: L4 (UUID: GPU-b)'\n")
+    listing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert devices.gpu_names() == names
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "native"),
+    [
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, False),
+        ({"avx512_bf16": True}, True),
+        ({"amx_bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({"architecture": "aarch64"}, False),
+    ],
+)
+def test_native_bf16_of_a_cpu(monkeypatch, capabilities, native):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert devices.native_bf16("cpu") is native

@@ -1,0 +1,196 @@
+"""Recall by place of decoders whose answer is known: an induction head built by hand, a window, random weights."""
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+from transformers import GPTNeoConfig, GPTNeoForCausalLM
+
+from position_card.measures import recall
+from position_card.measures.passes import Resumption
+from position_card.rollout.parts import by_part
+from tests import small_decoders
+from tests.refusals import refused
+from tests.small_decoders import llama
+
+N, CUE, VOCABULARY = 16, 2, 63
+WORDS = np.arange(1, VOCABULARY, 3)  # so that a token which is no word is often the likeliest; 0 starts a prompt
+
+
+def induction(window):
+    """A decoder that finds the last token earlier, at most `window` tokens back, and says what followed it there.
+
+    A hidden state has a part for the token, one for its position, and one for the token before, which the first layer
+    fetches; the second layer looks for positions whose token before is the present one, and copies their token.
+    """
+    positions = N + CUE + 1
+    width = 2 * VOCABULARY + positions
+    config = GPTNeoConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=width,
+        intermediate_size=1,
+        num_layers=2,
+        num_heads=1,
+        attention_types=[[["global", "local"], 1]],
+        window_size=window,
+        max_position_embeddings=positions,
+        attention_dropout=0.0,
+    )
+    model = GPTNeoForCausalLM(config).double().eval()
+    token, place = torch.arange(VOCABULARY), VOCABULARY + torch.arange(positions)
+    before = VOCABULARY + positions + torch.arange(VOCABULARY)
+    for name, parameter in model.named_parameters():
+        parameter.data.fill_(float(".ln_" in name and name.endswith("weight")))
+    embeddings = model.transformer
+    embeddings.wte.weight.data[token, token] = 1
+    embeddings.wpe.weight.data[torch.arange(positions), place] = 1
+    first, second = (block.attn.attention for block in embeddings.h)
+    wired = [  # what is read, what is written, and how strongly
+        (first.q_proj, place, place - 1, 10.0),
+        (first.k_proj, place, place, 10.0),
+        (first.v_proj, token, before, 1.0),
+        (second.q_proj, token, before, 10.0),
+        (second.k_proj, before, before, 10.0),
+        (second.v_proj, token, token, 100.0),
+    ]
+    for linear, read, written, strength in wired:
+        linear.weight.data[written, read] = strength
+    for attention in (first, second):
+        attention.out_proj.weight.data.copy_(torch.eye(width))
+    model.transformer.ln_f.weight.data.fill_(1)
+    return model
+
+
+def contexts(count=5, n=N, cue=CUE):
+    return recall.random_contexts(WORDS, n, count, cue, 0)
+
+
+def answers(model, rows=None, **options):
+    rows = contexts() if rows is None else rows
+    return recall.measure(model, rows, WORDS, CUE, 4 * N, before=[0], **options)
+
+
+def test_an_induction_head_built_by_hand_recalls_every_place():
+    found = answers(induction(100))
+    assert found.probability.shape == (5, N - CUE)
+    np.testing.assert_array_equal(found.correct, 1)
+    assert found.probability.min() > 0.99
+    assert found.prior.max() < 0.2
+
+
+@pytest.mark.parametrize("window", [5, 9])
+def test_a_decoder_with_a_window_recalls_what_the_window_holds_and_nothing_else(window):
+    """The cue ends with token number N + CUE, and the word that follows a passage at p is number p + CUE + 1."""
+    found = answers(induction(window))
+    reached = np.arange(N - CUE) + CUE + 1 > N + CUE - window
+    np.testing.assert_array_equal(found.probability > 0.99, np.broadcast_to(reached, found.probability.shape))
+    assert 0 < reached.sum() < N - CUE
+
+
+def test_random_weights_are_at_chance_at_every_place():
+    model = llama(vocab_size=VOCABULARY, num_hidden_layers=2, initializer_range=0.02)
+    found = recall.measure(model, contexts(200), WORDS, CUE, 20 * N)
+    error = np.sqrt(found.correct.mean() * (1 - found.correct.mean()) / 200)
+    assert np.abs(found.correct.mean(0) - 1 / len(WORDS)).max() < 5 * error
+    for part in by_part(found.probability - found.prior).values():
+        assert np.abs(part.mean()) < 0.002
+
+
+@pytest.mark.parametrize("family", small_decoders.BUILT)
+def test_a_question_is_a_plain_forward_pass_of_the_context_and_its_cue(family):
+    model = small_decoders.build(family, VOCABULARY, layers=3, hidden=32)
+    rows = contexts(2)
+    found = answers(model, rows)
+    for row, place in np.ndindex(2, N - CUE):
+        context, foreign = rows[row, :-CUE], rows[row, -CUE:]
+        followed = context[place + CUE]
+        expected = [
+            model(torch.tensor([[0, *context, *cue]])).logits[0, -1].double().softmax(-1).detach().numpy()
+            for cue in (context[place : place + CUE], foreign)
+        ]
+        np.testing.assert_allclose(found.probability[row, place], expected[0][followed], atol=1e-6)
+        np.testing.assert_allclose(found.prior[row, place], expected[1][followed], atol=1e-6)
+        assert found.correct[row, place] == (WORDS[expected[0][WORDS].argmax()] == followed)
+
+
+def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monkeypatch):
+    model = induction(100)
+    assert recall._reuses(model, torch.from_numpy(contexts()[0, :-CUE]), CUE)
+    kept = answers(model)
+    forward = model.transformer.forward
+
+    def forgetful(*args, **named):
+        return forward(*args, **named | {"past_key_values": None, "use_cache": False})
+
+    monkeypatch.setattr(model.transformer, "forward", forgetful)
+    anew = answers(model)
+    np.testing.assert_allclose(kept.probability, anew.probability, atol=1e-12)
+
+
+def test_an_interrupted_measurement_ends_with_the_same_numbers(tmp_path):
+    model, rows, place = induction(9), contexts(6), Resumption(tmp_path / "kept.safetensors", "recall", 2)
+    whole = answers(model, rows)
+    forward, calls = model.transformer.forward, [0]
+
+    def failing(*args, **named):
+        calls[0] += 1
+        if calls[0] > 40:
+            raise KeyboardInterrupt
+        return forward(*args, **named)
+
+    model.transformer.forward = failing
+    with pytest.raises(KeyboardInterrupt):
+        answers(model, rows, resumption=place)
+    asked, calls[0] = calls[0], -(10**6)
+    resumed = answers(model, rows, resumption=place)
+    assert calls[0] + 10**6 < 20 < asked  # four of six contexts were kept
+    for one, other in zip(whole, resumed, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def tokenizer(*words):
+    found = Tokenizer(models.WordLevel({word: token for token, word in enumerate(["?", *words])}, unk_token="?"))
+    found.pre_tokenizer = pre_tokenizers.Metaspace(replacement=" ")
+    return found
+
+
+@pytest.mark.parametrize("blanks", [False, True])
+def test_words_are_the_most_frequent_that_are_single_tokens(blanks, monkeypatch):
+    """Also where the tokenizer puts a blank before every text, as that of Llama 2 does."""
+    texts = ["time Time no way way hour", "way hour Paris time"]
+    known = tokenizer(" time", " way", " hour", " Paris", " no")
+    if blanks:
+        known.normalizer, known.pre_tokenizer = (
+            normalizers.Prepend(" "),
+            pre_tokenizers.Split(Regex(r" [^ ]*"), "isolated"),
+        )
+    np.testing.assert_array_equal(recall.common_words(texts, known, 2, 1), [2, 3, 1])
+    with refused("recall", "4 words", "has 3"):
+        recall.common_words(texts, known, 3, 1)
+    monkeypatch.setattr(recall, "FEWEST", 2)
+    monkeypatch.setattr(recall, "OTHERS", 0)
+    np.testing.assert_array_equal(recall.common_words(texts, known, 1, 1), [2, 3])
+
+
+def test_contexts_have_different_words_and_a_cue_of_others():
+    drawn = contexts(50)
+    assert drawn.shape == (50, N + CUE)
+    assert all(len(set(row)) == N + CUE for row in drawn)
+    assert set(drawn.ravel()) == set(WORDS)
+    np.testing.assert_array_equal(drawn, contexts(50))
+    with refused("21 words", "contexts of 20", by=ValueError):
+        contexts(1, n=20)
+
+
+def test_every_place_of_a_short_context_is_asked_for_and_some_of_a_long_one():
+    np.testing.assert_array_equal(recall.places(8, 3), [0, 1, 2, 3, 4])
+    some = recall.places(2048, 3)
+    assert len(some) == recall.CHOSEN
+    assert some[[0, -1]].tolist() == [0, 2044]
+    assert len(set(np.diff(some))) <= 2
+
+
+def test_parts_of_a_context_are_its_first_eighth_its_middle_half_and_its_last_eighth():
+    values = np.arange(32.0)[None]
+    parts = {name: part.item() for name, part in by_part(values).items()}
+    assert parts == {"first": 1.5, "middle": 15.5, "last": 29.5}

@@ -1,0 +1,85 @@
+"""The one list of rollouts and baselines: against dense matrices, and in both ways that a length can be taken."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from position_card.rollout import variants
+from position_card.rollout.measurement import ESTIMATORS
+from tests.measurements import LAYERS, PROMPTS, WINDOWS, causal, made
+
+N = 20
+EVERY = {name: name for name in (variants.INFLUENCE, *variants.BASELINES, *variants.ROLLOUTS)}
+
+
+@pytest.fixture
+def without():
+    return made(np.random.default_rng(0), alibi=False)
+
+
+@pytest.fixture
+def with_alibi():
+    return made(np.random.default_rng(1), alibi=True)
+
+
+def found(measurement, weights):
+    return {(v.estimator, v.name): v.profiles(weights) for v in variants.variants(measurement, EVERY)}
+
+
+def rolled_out(attention, mixing):
+    row = np.eye(N)[-1]
+    for layer, mix in zip(attention[::-1], mixing[::-1], strict=True):
+        row = row @ ((1 - mix) * np.eye(N) + mix * layer)
+    return row
+
+
+def by_distance(kernel, window):
+    distance = np.arange(N)[:, None] - np.arange(N)
+    return causal(kernel[:, np.abs(distance)], window).mean(0)
+
+
+def test_rollouts_are_products_of_dense_matrices(without):
+    rows = found(without, np.full((1, PROMPTS), 1 / PROMPTS))
+    attention = {
+        name: [by_distance(kernel, window) for kernel, window in zip(kernels, WINDOWS, strict=True)]
+        for name, kernels in {
+            "logit-by-distance": without.kernels["toeplitz"],
+            "mean-query-key": without.kernels["rotary"],
+            "content-free": np.zeros((LAYERS, 1, N)),
+        }.items()
+    }
+    attention["mean-attention"] = list(without.attention)
+    assert {variant for estimator, variant in rows if estimator == "frobenius"} == set(attention)
+    for estimator in ESTIMATORS:
+        mixing = without.mixing[estimator].mean(0)
+        for name, layers in attention.items():
+            np.testing.assert_allclose(rows[estimator, name][0], rolled_out(layers, mixing), atol=1e-12)
+    half = rolled_out(attention["content-free"], [0.5] * LAYERS)
+    np.testing.assert_allclose(rows["none", "half"][0], half, atol=1e-12)
+
+
+@pytest.mark.parametrize("alibi", [True, False])
+def test_long_prompts_are_rolled_out_without_matrices(alibi, monkeypatch):
+    measurement = made(np.random.default_rng(3), alibi=alibi)
+    weights = np.random.default_rng(2).dirichlet(np.ones(PROMPTS), 4)
+    expected = found(measurement, weights)
+    monkeypatch.setattr(variants, "DENSE_UP_TO", N - 1)
+    for key, values in found(measurement, weights).items():
+        np.testing.assert_allclose(values, expected[key], atol=1e-12)
+
+
+def test_what_does_not_apply_or_was_not_measured_is_left_out(without, with_alibi):
+    weights = np.full((1, PROMPTS), 1 / PROMPTS)
+    fixed = {("none", name) for name in ("influence", "uniform", "last", "half")}
+    bare = replace(without, attention=None, kernels={})
+    assert found(bare, weights).keys() == fixed | {(estimator, "content-free") for estimator in ESTIMATORS}
+    through = {(estimator, name) for estimator in ESTIMATORS for name in ("b", "c", "mean-attention")}
+    assert found(with_alibi, weights).keys() == fixed | {("none", "a")} | through
+
+
+def test_the_chosen_ones_come_in_their_order_by_their_names(with_alibi):
+    chosen = {"influence": "d", "last": "last", "mean-attention": "measured", "uniform": "uniform", "b": "b"}
+    names = [(v.estimator, v.name) for v in variants.variants(with_alibi, chosen, ["token"])]
+    fixed = [("none", "d"), ("none", "last"), ("none", "uniform")]
+    assert names == [*fixed, ("token", "measured"), ("token", "b")]
