@@ -1,6 +1,6 @@
 # Kim et al. 2026: where norms point the scores of a causal decoder. Out: results/layernorm/ with the decoder without
 # parameters (closed form and simulated), decoders with random weights, and small trained ones. The Gram of language
-# models comes from rules/language_models.smk, the position gap of retrieval networks with norms from rules/emergence.smk.
+# models comes from rules/language_models.smk, the accuracy gap of retrieval networks with norms from rules/emergence.smk.
 
 LAYERNORM_NETWORKS = list(config["layernorm"]["trained"]["learning_rate"])
 LAYERNORM_TABLES = [f"results/layernorm/trained/{norm}.parquet" for norm in LAYERNORM_NETWORKS]
@@ -121,7 +121,7 @@ FIGURES |= {
         LEVEL,
     ),
     "layernorm/emergence": made.Made(
-        "Retrieval (our addition): position gaps without norm, with pre-LN and with post-LN.",
+        "Retrieval (our addition): accuracy gaps without norm, with pre-LN and with post-LN.",
         "layernorm.figures:emergence",
         {"tests": collect(CURVES, run=NORMALISED)},
         LEVEL,

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 def wasserstein(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Return the earth mover's distance W1 over n - 1 (Appendix C.3), `[..., n]` and `[..., n]` -> `[...]`.
+    """Return the Wasserstein distance W1 over n - 1 (Appendix C.3), `[..., n]` and `[..., n]` -> `[...]`.
 
     In one dimension that is the area between the cumulative distributions. Both must have the same total.
     """
