@@ -32,7 +32,7 @@ from position_bias.postnorm import runs as postnorm_runs
 from position_bias.postnorm import training as postnorm
 from position_bias.small_networks import ensemble, repeated
 from position_card.core import checkpoint
-from position_card.measures import measure
+from position_card.measures.measure import measure_decoder
 from tests.pretend.pretended import gpus, place_of
 
 NO_KERNEL = {"_unsafe_view", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -88,7 +88,7 @@ def language_model(measured, at):
     model = families.build("bloom", CONFIG["models"]["bloom"]["architecture"], 2048, 256, seed=0)
     drawn = np.random.default_rng(0).integers(0, 2048, 5000)
     if measured:
-        measure.measure(model.to(at.device), np.resize(drawn, (4 * at.checkpoint_every, 256)), 1024)
+        measure_decoder(model.to(at.device), np.resize(drawn, (4 * at.checkpoint_every, 256)), 1024)
         return
     kept = {name: CONFIG["training"][name] for name in ("batch", "context", "learning_rate", "weight_decay", "clip")}
     recipe, held_out = train.Recipe(at.checkpoint_every, warmup=0, **kept), drawn[None, :256]

@@ -19,7 +19,7 @@ import torch
 
 from position_bias.language_models import families
 from position_card.core import runtime
-from position_card.measures.measure import PREDICTED, Asked, measure
+from position_card.measures.measure import PREDICTED, Quantities, measure_decoder
 from position_card.measures.quantities import influence_and_loss
 
 ARCHITECTURE = {"layers": 12, "heads": 8, "hidden": 64, "initializer_range": 0.1}
@@ -41,7 +41,7 @@ def ratios(model, prompts):
             influence_and_loss(model, part, PREDICTED)
 
     def measuring():
-        measure(model, prompts, BATCH_TOKENS, asked=Asked(content=True, gram=True))
+        measure_decoder(model, prompts, BATCH_TOKENS, quantities=Quantities(content=True, gram=True))
 
     def forward():
         with torch.no_grad():

@@ -9,7 +9,7 @@ TRIALS = runs_of_postnorm.experiments(POSTNORM)
 COMPLEMENTS, LANGUAGES = POSTNORM["set_complement"]["lengths"], POSTNORM["languages"]["lengths"]
 TESTS = "results/postnorm/{task}/tests.parquet"
 # The params of a rule that trains all of one experiment.
-of_experiment = lambda name, **others: {"experiment": name, "trials": TRIALS[name], "told": {}} | others
+of_experiment = lambda name, **others: {"experiment": name, "trials": TRIALS[name], "run_facts": {}} | others
 
 
 wildcard_constraints:
@@ -32,7 +32,7 @@ rule postnorm_train:
         experiment="{task}",
         trials=lambda wildcards: TRIALS[wildcards.task],
         labels={},
-        told=lambda wildcards: runs_of_postnorm.record(POSTNORM, wildcards.task),
+        run_facts=lambda wildcards: runs_of_postnorm.record(POSTNORM, wildcards.task),
     script:
         "../scripts/postnorm/train.py"
 
@@ -65,7 +65,7 @@ use rule postnorm_train as postnorm_train_averages with:
     log:
         "logs/postnorm/averaging.log",
     params:
-        **of_experiment("averaging", told=runs_of_postnorm.record(POSTNORM, "averaging")),
+        **of_experiment("averaging", run_facts=runs_of_postnorm.record(POSTNORM, "averaging")),
 
 
 use rule postnorm_train as postnorm_train_stability with:

@@ -20,10 +20,9 @@ from position_card.card.measured import Measured, Recalled, Replaced
 from position_card.card.subject import Subject
 from position_card.core import provenance
 from position_card.core.runtime import InputError, announce, seed
-from position_card.measures import measure as of_models
 from position_card.measures import recall, replacement
 from position_card.measures.cost import LARGE, require_room
-from position_card.measures.measure import PREDICTED
+from position_card.measures.measure import PREDICTED, Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
 from position_card.models.tokens import TokenIds, encoded
@@ -229,7 +228,7 @@ def carry_out(
     """Measure an open `model` as planned.
 
     With a `folder`, what every so many prompts have shown is kept there, and a killed measurement of the same `run`
-    goes on from it. Raises InputError as `measure.measure` does.
+    goes on from it. Raises InputError as `measure_decoder` does.
     """
     for drawn in [*(of.tokens for of in plan.prompts.values()), *([plan.contexts.drawn] if plan.contexts else [])]:
         opening.require_known_tokens(drawn, model, plan.subject.name)
@@ -239,12 +238,12 @@ def carry_out(
         return Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None
 
     lengths = {
-        n: of_models.measure(
+        n: measure_decoder(
             model,
             drawn.tokens,
             plan.at_once[n],
             documents=drawn.documents,
-            asked=of_models.Asked(target=plan.target),
+            quantities=Quantities(target=plan.target),
             activation_checkpointing=plan.options.activation_checkpointing,
             resumption=resumption(f"n{n}", n, every),
             section=None,
@@ -255,7 +254,7 @@ def carry_out(
     replaced = _replaced(plan, model, longest) if plan.replaced else None
     recalled = None
     if of := plan.contexts:
-        found = recall.measure(
+        found = recall.measure_recall(
             model,
             of.drawn,
             of.words,

@@ -108,7 +108,7 @@ def carry_out(plan: Plan, model: PreTrainedModel) -> Spans:
     subject = plan.subject
     given = spans.joined(plan.tokens, range(len(plan.tokens)), subject.before)
     opening.require_known_tokens(np.append(given, plan.others), model, subject.name)
-    table = spans.measure(model, plan.tokens, plan.others, before=subject.before, target=plan.target)
+    table = spans.measure_spans(model, plan.tokens, plan.others, before=subject.before, target=plan.target)
     expected = spans.next_token(model, given)
     token = int(expected.argmax())
     said = subject.tokenizer.decode([token]) or subject.tokenizer.id_to_token(token) or f"token {token}"

@@ -34,7 +34,7 @@ class Spans:
     """What the spans of one prompt weigh."""
 
     texts: Sequence[str]
-    table: pd.DataFrame  # of `spans.measure`, with spans counted from 1
+    table: pd.DataFrame  # of `spans.measure_spans`, with spans counted from 1
     facts: Mapping[str, Any]
 
     @property

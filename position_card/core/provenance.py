@@ -49,15 +49,15 @@ def record(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_training(path: str | Path, told: Mapping[str, Any], place: checkpoint.Place) -> None:
-    """Write run.csv of a finished training, one row: what is `told` of it, and what made it."""
-    made = {
+def write_training(path: str | Path, run_facts: Mapping[str, Any], place: checkpoint.Place) -> None:
+    """Write run.csv of a finished training, one row: its `run_facts`, and the commit, versions and machine."""
+    origin = {
         **made_by(),
         "device": place.device,
         "cpu_minutes": round(checkpoint.cpu_minutes(place.folder), 2),
         "date": datetime.now(UTC).date().isoformat(),
     }
-    artifacts.write_table(path, pd.DataFrame([{**told, **made}]))
+    artifacts.write_table(path, pd.DataFrame([{**run_facts, **origin}]))
 
 
 def made_by(project: Path = PROJECT) -> dict[str, Any]:

@@ -43,24 +43,24 @@ OF_PROMPTS = {  # what a message calls the quantities that are kept of each prom
 
 
 @dataclass(frozen=True)
-class Asked:
+class Quantities:
     """What is measured beside lambda, mean attention, kernels and loss."""
 
     influence: bool = True  # and lambda of the backward pass; without them there is no backward pass
-    target: str | int = "p"  # what influence is the gradient of (`influence.differentiated`)
+    target: str | int = "p"  # what influence is the gradient of (`quantities.differentiated`)
     content: bool = False  # mean content logits of every pair of tokens, of families with ALiBi
     gram: bool = False  # cosines between the inputs of attention, and their recency
     apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
     matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
 
 
-def measure(
+def measure_decoder(
     model: PreTrainedModel,
     prompts: NDArray[np.int64],
     tokens_per_batch: int,
     *,
     documents: NDArray[np.int64] | None = None,
-    asked: Asked = Asked(),
+    quantities: Quantities = Quantities(),
     activation_checkpointing: bool = False,
     resumption: Resumption | None = None,
     section: str | None = "measure",
@@ -78,17 +78,17 @@ def measure(
     """
     model.eval().requires_grad_(False)
     count, n = prompts.shape
-    _require_length(model, n, asked)
+    _require_length(model, n, quantities)
     device = model.get_input_embeddings().weight.device
     with passes.within_memory(f"while the layout of the model was found, with 1 x {n} tokens; {passes.MORE_GPUS}"):
         layout = find_layout(model, torch.from_numpy(prompts[:1]).to(device))
-    record = _Record(model, layout, asked, n)
+    record = _Record(model, layout, quantities, n)
     blocks = [layer.block for layer in layout.layers]
     with record.listening(), passes.recomputing(blocks) if activation_checkpointing else nullcontext():
         passes.run(
             prompts,
             tokens_per_batch,
-            record.see,
+            record.measure_batch,
             record.tally,
             device=device,
             section=section,
@@ -98,10 +98,10 @@ def measure(
     return record.measurement(np.arange(count) if documents is None else documents)
 
 
-def _require_length(model: PreTrainedModel, n: int, asked: Asked) -> None:
+def _require_length(model: PreTrainedModel, n: int, quantities: Quantities) -> None:
     """Raise InputError where prompts of n tokens are too short for what is asked, or too long for the model."""
     most = longest(model.config)
-    if asked.gram and n <= FIRST_ROW:
+    if quantities.gram and n <= FIRST_ROW:
         raise InputError(f"config: lengths.*.tokens = {n}, but recency needs more than {FIRST_ROW}; give more tokens")
     if most is not None and n > most:
         raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {most}")
@@ -110,26 +110,26 @@ def _require_length(model: PreTrainedModel, n: int, asked: Asked) -> None:
 class _Record:
     """Listens to the layers, and reduces what passes by."""
 
-    def __init__(self, model: PreTrainedModel, layout: Layout, asked: Asked, n: int) -> None:
-        self.model, self.layout, self.asked, self.n = model, layout, asked, n
-        self.matrices = n <= asked.matrices_up_to
+    def __init__(self, model: PreTrainedModel, layout: Layout, quantities: Quantities, n: int) -> None:
+        self.model, self.layout, self.quantities, self.n = model, layout, quantities, n
+        self.matrices = n <= quantities.matrices_up_to
         self.alibi = families.family_of(model.config)
-        self.backward = asked.influence and all(layer.update.order != "parallel" for layer in layout.layers)
+        self.backward = quantities.influence and all(layer.update.order != "parallel" for layer in layout.layers)
         self.tally = Tally()
         self.hears = False  # layers that are computed again, for the backward pass, go unheard
         self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update
         self.gradient: dict[int, Tensor] = {}  # at x + u, from there back to the block's entry
 
-    def see(self, tokens: Tensor) -> None:
+    def measure_batch(self, tokens: Tensor) -> None:
         """Measure a batch of prompts [B, n]."""
         self.hears, latest = True, min(PREDICTED, self.n - 1)
-        if self.asked.influence:
-            influence, lost = quantities.influence_and_loss(self.model, tokens, latest, self.asked.target)
-            self.tally.keep("influence", influence)
+        if self.quantities.influence:
+            influence, lost = quantities.influence_and_loss(self.model, tokens, latest, self.quantities.target)
+            self.tally.add_prompts("influence", influence)
         else:
             lost = quantities.loss(self.model, tokens, latest)
-        self.tally.keep("loss", lost)
-        self.tally.put_away()
+        self.tally.add_prompts("loss", lost)
+        self.tally.end_batch()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -159,7 +159,7 @@ class _Record:
             return module.register_forward_hook(hook)
 
         yield before(layer.block, self.enter)
-        if self.asked.gram:
+        if self.quantities.gram:
             yield before(layer.attention, self.compare)
         yield after(layer.attention, self.attend)
         yield after(layer.update.module, self.update)
@@ -173,7 +173,7 @@ class _Record:
 
     def compare(self, place: int, inputs: Tensor) -> None:
         unit = quantities.unit_vectors(inputs)
-        self.tally.note("recency", place, quantities.cosine_recency(unit))
+        self.tally.add_layer("recency", place, quantities.cosine_recency(unit))
         if self.matrices:
             quantities.add_cosines(self.tally.total("gram", place, (self.n, self.n), unit), unit)
 
@@ -184,7 +184,7 @@ class _Record:
         query, key = seen.query.detach(), seen.key.detach()
         for name, sums in zip(("rows", "distances"), kernels.logit_sums(query, key, layer.window), strict=True):
             self.tally.add(name, place, seen.scaling * sums.double())
-        if self.asked.apart:
+        if self.quantities.apart:
             self.tally.add("first", place, seen.scaling * kernels.first_logits(query, key).double())
         if self.layout.rotary:
             summed = (part.float().sum(0, keepdim=True) for part in (query, key))
@@ -203,9 +203,9 @@ class _Record:
 
     def project(self, place: int, fused: Tensor) -> None:
         query, key = (part.float() for part in families.query_and_key(fused.detach(), self.model.config))
-        self.tally.note("diagonal", place, quantities.diagonal_mean(query, key))
-        self.tally.note("below", place, quantities.below_diagonal_mean(query, key))
-        if self.asked.content and self.matrices:
+        self.tally.add_layer("diagonal", place, quantities.diagonal_mean(query, key))
+        self.tally.add_layer("below", place, quantities.below_diagonal_mean(query, key))
+        if self.quantities.content and self.matrices:
             total = self.tally.total("content", place, (self.layout.heads, self.n, self.n), query)
             quantities.add_logits(total, query, key)
 
@@ -214,10 +214,10 @@ class _Record:
         added = quantities.squared_norms(update) * scale**2
         residual = self.residual.pop(place).to(added.device)  # of several GPUs, it was seen on that of the block before
         added = added.view_as(residual)
-        self.tally.note("frobenius", place, quantities.frobenius_mixing(residual, added))
-        self.tally.note("token", place, quantities.token_mixing(residual, added))
-        if self.asked.apart:
-            self.tally.note(FROBENIUS_APART, place, quantities.frobenius_mixing(residual[:, 1:], added[:, 1:]))
+        self.tally.add_layer("frobenius", place, quantities.frobenius_mixing(residual, added))
+        self.tally.add_layer("token", place, quantities.token_mixing(residual, added))
+        if self.quantities.apart:
+            self.tally.add_layer(FROBENIUS_APART, place, quantities.frobenius_mixing(residual[:, 1:], added[:, 1:]))
         if self.backward and update.requires_grad:
             update.register_hook(partial(self.return_to_update, place))
 
@@ -226,11 +226,11 @@ class _Record:
 
     def return_to_entry(self, place: int, gradient: Tensor) -> None:
         past = self.gradient.pop(place).view(gradient.shape).to(gradient.device)
-        self.tally.note(BACKWARD, place, quantities.backward_mixing(past, gradient.detach().float()))
+        self.tally.add_layer(BACKWARD, place, quantities.backward_mixing(past, gradient.detach().float()))
 
     def measurement(self, documents: NDArray[np.int64]) -> Measurement:
         """Return what was seen. Raises InputError where a value of a prompt is not finite."""
-        known = {name: self.tally.of_prompts(name) for name in OF_PROMPTS if name in self.tally.prompts}
+        known = {name: self.tally.by_prompt(name) for name in OF_PROMPTS if name in self.tally.prompts}
         passes.require_finite({OF_PROMPTS[name]: values for name, values in known.items()})
         mixings = {estimator: known.pop(estimator) for estimator in MIXINGS if estimator in known}
         attention, by_distance = self._attention(len(documents))
@@ -270,7 +270,7 @@ class _Record:
         for place, layer in enumerate(self.layout.layers):
             sums = mean("rows", place).numpy(), mean("distances", place).numpy()
             found["toeplitz"].append(kernels.fitted_kernel(*sums, layer.window))
-            if self.asked.apart:
+            if self.quantities.apart:
                 without_first = kernels.fitted_without_first(*sums, mean("first", place).numpy(), layer.window)
                 found[TOEPLITZ_APART].append(without_first)
             if self.layout.rotary:

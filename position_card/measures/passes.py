@@ -1,4 +1,4 @@
-"""A pass over prompts that keeps what it sees: batches, sums and values of each prompt, and going on after a kill."""
+"""A pass over prompts: it calls a function with every batch, tallies values, and goes on after a kill."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.checkpoint
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint as computed_twice
 
 from position_card.core import checkpoint
 from position_card.core.runtime import InputError, log, out_of_memory, progress
@@ -25,65 +25,66 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Resumption:
-    """Where a measurement keeps what it has seen, so that the same one goes on from there after a kill."""
+    """The checkpoint file of a measurement, from which the same measurement goes on after a kill."""
 
     path: Path
-    run: object  # all that decides what is measured, but for the prompts; JSON tells two runs apart by it
+    fingerprint: object  # all settings that decide the results, but for the prompts; JSON tells two runs apart by it
     every: int  # prompts
 
 
 class Tally:
-    """What has been seen so far: for each prompt on the CPU, and sums over prompts where a layer computes them."""
+    """Values of each prompt, on the CPU, and sums over prompts, on the device of the layer that computes them."""
 
     def __init__(self) -> None:
-        self.batch: defaultdict[str, dict[int, Tensor]] = defaultdict(dict)  # layer -> [B, ...], of the batch under way
-        self.prompts: defaultdict[str, list[Tensor]] = defaultdict(list)  # [B, ...] or [B, L, ...] a batch
+        # By quantity: values of the current batch by layer, [B, ...]; those of every batch, [B, ...] or [B, L, ...].
+        self.batch: defaultdict[str, dict[int, Tensor]] = defaultdict(dict)
+        self.prompts: defaultdict[str, list[Tensor]] = defaultdict(list)
         self.sums: dict[str, Tensor] = {}  # quantity/layer -> a sum over prompts
 
-    def keep(self, name: str, values: Tensor) -> None:
-        """Keep a quantity of each prompt of a batch, [B, ...]."""
+    def add_prompts(self, name: str, values: Tensor) -> None:
+        """Add values of a quantity for the prompts of a batch, [B, ...]."""
         self.prompts[name].append(values.cpu())
 
-    def note(self, name: str, layer: int, values: Tensor) -> None:
-        """Note a quantity of one layer for each prompt of the batch under way, [B, ...]; in any order of layers."""
+    def add_layer(self, name: str, layer: int, values: Tensor) -> None:
+        """Add values of a quantity in one layer for the prompts of the current batch, [B, ...]; layers in any order."""
         self.batch[name][layer] = values
 
-    def put_away(self) -> None:
-        """Keep what was noted of all layers of a batch."""
+    def end_batch(self) -> None:
+        """Stack the values of all layers of the current batch, and add them to those of the prompts."""
         for name, layers in self.batch.items():
-            self.keep(name, torch.stack([layers[layer].cpu() for layer in sorted(layers)], dim=1))
+            self.add_prompts(name, torch.stack([layers[layer].cpu() for layer in sorted(layers)], dim=1))
         self.batch.clear()
 
-    def total(self, name: str, layer: int, shape: Sequence[int], beside: Tensor) -> Tensor:
-        """The sum of a quantity in a layer, to be added to, on the device and of the type of the tensor `beside`."""
+    def total(self, name: str, layer: int, shape: Sequence[int], like: Tensor) -> Tensor:
+        """The sum of a quantity in a layer, to be added to, on the device and of the type of the tensor `like`."""
         place = f"{name}/{layer}"
         if place not in self.sums:
-            self.sums[place] = torch.zeros(tuple(shape), dtype=beside.dtype)
-        self.sums[place] = self.sums[place].to(beside.device)  # where it is not at first, nor after a resumption
+            self.sums[place] = torch.zeros(tuple(shape), dtype=like.dtype)
+        self.sums[place] = self.sums[place].to(like.device)  # where it is not at first, nor after a resumption
         return self.sums[place]
 
     def add(self, name: str, layer: int, values: Tensor) -> None:
         """Add values, already summed over the prompts of a batch, to the sum of a quantity in a layer."""
         self.total(name, layer, values.shape, values).add_(values)
 
-    def of_prompts(self, name: str) -> Floats:
-        """What was kept of a quantity, for all prompts."""
+    def by_prompt(self, name: str) -> Floats:
+        """Return a quantity of all prompts, [N, ...]."""
         return torch.cat(self.prompts[name]).numpy()
 
     def means(self, name: str, layers: int, count: int) -> NDArray[np.floating] | None:
-        """Sums of all layers over `count`, [L, ...]; None where they were not kept."""
+        """Return the sums of all layers divided by `count`, [L, ...]; None where a layer has no sum."""
         places = [f"{name}/{layer}" for layer in range(layers)]
         if not all(place in self.sums for place in places):
             return None
         return (torch.stack([self.sums[place].cpu() for place in places]) / count).numpy()
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all that `restore` needs."""
+        """Return all tensors that `restore` needs."""
         by_prompt = {f"prompts/{name}": torch.cat(batches) for name, batches in self.prompts.items()}
         return by_prompt | {f"sums/{place}": total.cpu() for place, total in self.sums.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Put back what an interrupted pass had seen."""
+        """Put back the `tensors` of an interrupted pass."""
         for name, tensor in tensors.items():
             kind, _, place = name.partition("/")
             if kind == "prompts":
@@ -95,7 +96,7 @@ class Tally:
 def run(
     prompts: NDArray[np.int64],
     tokens_per_batch: int,
-    see: Callable[[Tensor], None],
+    measure_batch: Callable[[Tensor], None],
     tally: Tally,
     *,
     device: torch.device,
@@ -103,7 +104,7 @@ def run(
     activation_checkpointing: bool = False,
     resumption: Resumption | None = None,
 ) -> None:
-    """Call `see`, which fills `tally`, with batches of `prompts` [N, n], as many as `tokens_per_batch` holds.
+    """Call `measure_batch`, which fills `tally`, with batches of `prompts` [N, n], as many as `tokens_per_batch` holds.
 
     With a `resumption`, an interrupted pass ends with the same bits as an uninterrupted one, on a CPU. Raises
     InputError where a GPU's memory is too small; `activation_checkpointing` tells which remedies are left, and
@@ -116,7 +117,7 @@ def run(
     for start in progress(starts, f"measuring {count} prompts of {n} tokens", batches, -(-done // batch)):
         tokens = torch.from_numpy(prompts[start : start + batch]).to(device)
         with within_memory(_remedies(start // batch, tokens, section, activation_checkpointing)):
-            see(tokens)
+            measure_batch(tokens)
         end = start + len(tokens)
         if resumption and (end == count or end // resumption.every > start // resumption.every):
             state = checkpoint.State(end, {}, tally.tensors())
@@ -156,7 +157,7 @@ def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
     forwards = [block.forward for block in blocks]
     try:
         for block, forward in zip(blocks, forwards, strict=True):
-            block.forward = partial(computed_twice, forward, use_reentrant=False)
+            block.forward = partial(torch.utils.checkpoint.checkpoint, forward, use_reentrant=False)
         yield
     finally:
         for block, forward in zip(blocks, forwards, strict=True):
@@ -190,11 +191,11 @@ def require_finite(quantities: dict[str, Floats]) -> None:
 
 
 def _run(resumption: Resumption, prompts: NDArray[np.int64]) -> str:
-    return checkpoint.fingerprint(resumption.run, {"prompts": prompts})
+    return checkpoint.fingerprint(resumption.fingerprint, {"prompts": prompts})
 
 
 def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | None) -> int:
-    """Put back what an interrupted run of this measurement had seen; the number of prompts it had."""
+    """Restore the tally of an interrupted run of this measurement, and return the number of its prompts."""
     if resumption is None:
         return 0
     state = checkpoint.resumed(resumption.path, _run(resumption, prompts), "measuring")

@@ -74,7 +74,7 @@ def places(n: int, cue: int) -> NDArray[np.int64]:
     return np.arange(last + 1) if n <= ALL_PLACES else np.linspace(0, last, CHOSEN).round().astype(np.int64)
 
 
-def measure(
+def measure_recall(
     model: PreTrainedModel,
     contexts: TokenIds,
     words: TokenIds,
@@ -108,12 +108,12 @@ def measure(
             answers = [reader.after(some) for some in passages.split(batch)]
             likeliest = torch.cat([vocabulary[answer[:, vocabulary].argmax(-1)] for answer in answers])
             probability = torch.cat(answers).gather(1, followed[:, None])[:, 0]
-            tally.keep("probability", probability[None])
-            tally.keep("correct", (likeliest == followed).double()[None])
-            tally.keep("prior", reader.after(foreign[None])[0, followed][None])
+            tally.add_prompts("probability", probability[None])
+            tally.add_prompts("correct", (likeliest == followed).double()[None])
+            tally.add_prompts("prior", reader.after(foreign[None])[0, followed][None])
 
     passes.run(contexts, contexts.shape[1], ask, tally, device=device, section=section, resumption=resumption)
-    return Recall(*(tally.of_prompts(name).astype(np.float64) for name in Recall._fields))
+    return Recall(*(tally.by_prompt(name).astype(np.float64) for name in Recall._fields))
 
 
 class _Reader:

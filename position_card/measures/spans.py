@@ -83,7 +83,7 @@ def joined(spans: Sequence[TokenIds], order: Sequence[int], before: Sequence[int
     return np.concatenate([before, *(spans[span] for span in order)]).astype(np.int64)
 
 
-def measure(
+def measure_spans(
     model: PreTrainedModel,
     spans: Sequence[TokenIds],
     others: TokenIds,
@@ -95,7 +95,7 @@ def measure(
 
     `others` are tokens of other texts, [D, L]: the beginning of each replaces a span, and replacement is the mean over
     the D texts. Prompts begin with the tokens `before`. `begins` is the token at which the span begins, counted from 0.
-    Influence is the gradient of the `target` (`influence.differentiated`). Each order passes through the model once
+    Influence is the gradient of the `target` (`quantities.differentiated`). Each order passes through the model once
     for all rows that need it. Raises InputError where `others` are too short.
     """
     model.eval().requires_grad_(False)

@@ -28,7 +28,7 @@ with resumable.job(snakemake, "emergence", *run) as place:
     weights = {name: value.numpy() for name, value in outcome.weights.items()}
     artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=training.labelled(outcome.members))
     artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **place.made_with))
-    told = {
+    run_facts = {
         **labels,
         "networks": " ".join(params.networks),
         "seeds": len(params.seeds),
@@ -37,4 +37,4 @@ with resumable.job(snakemake, "emergence", *run) as place:
         **{name: testing[name] for name in ("sequences", "sequences_along")},
         "coordinates": task.scale,
     }
-    provenance.write_training(snakemake.output.run, told, place)
+    provenance.write_training(snakemake.output.run, run_facts, place)

@@ -3,7 +3,7 @@ import transformers
 from position_bias.workflow import resumable
 from position_card.core import artifacts
 from position_card.measures import cost
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import hub, opening
 from position_card.rollout import measurement
@@ -24,12 +24,12 @@ with resumable.job(snakemake, *path, gpus=gpus) as place:
     for source, target in zip(snakemake.input.prompts, snakemake.output, strict=True):
         prompts = artifacts.read_tensors(source, "tokens", "documents")
         n = prompts["tokens"].shape[1]
-        found = measure(
+        found = measure_decoder(
             model,
             prompts["tokens"],
             params.tokens_per_batch,
             documents=prompts["documents"],
-            asked=Asked(content=True, gram=True, matrices_up_to=params.matrices_up_to),
+            quantities=Quantities(content=True, gram=True, matrices_up_to=params.matrices_up_to),
             activation_checkpointing=params.activation_checkpointing,
             resumption=Resumption(place.folder / f"n{n}.safetensors", run, place.checkpoint_every),
         )

@@ -51,11 +51,11 @@ with resumable.job(snakemake, *path) as place:
             shutil.copytree(place.folder / Path(directory).name, partial, dirs_exist_ok=True)
     made_with = {"device": place.device, "bf16": bf16, "torch": torch.__version__}
     artifacts.write_table(snakemake.output.loss, loss.assign(model=model, seed=seed, **made_with))
-    told = {
+    run_facts = {
         "model": model,
         "seed": seed,
         "family": params.family,
         **params.architecture,
         **{name: numbers[name] for name in ("context", "batch", "steps", "learning_rate")},
     }
-    provenance.write_training(snakemake.output.run, told, place)
+    provenance.write_training(snakemake.output.run, run_facts, place)

@@ -10,4 +10,4 @@ with resumable.job(snakemake, "postnorm", params.experiment) as place:
     for name, table in tables.items():
         artifacts.write_table(output[name], table.assign(**params.labels, **place.made_with))
     if run:
-        provenance.write_training(run, params.told, place)
+        provenance.write_training(run, params.run_facts, place)

@@ -6,7 +6,7 @@ import transformers
 from position_bias.structural import interventions
 from position_bias.workflow import resumable
 from position_card.core import artifacts, runtime
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption, in_parts
 from position_card.models import hub, opening, tokens
 from position_card.rollout import measurement
@@ -33,12 +33,12 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
 
     for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
         prompts, documents = sampled(dataset, n, count)
-        found = measure(
+        found = measure_decoder(
             model,
             prompts,
             params.tokens_per_batch,
             documents=documents,
-            asked=Asked(gram=True, apart=True, matrices_up_to=params.matrices_up_to),
+            quantities=Quantities(gram=True, apart=True, matrices_up_to=params.matrices_up_to),
             resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", [*run, count], place.checkpoint_every),
         )
         measurement.write(

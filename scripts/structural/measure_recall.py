@@ -18,7 +18,7 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     words = recall.common_words(texts, tokenizer, n, params.cue)
     contexts = recall.random_contexts(words, n, params.contexts, params.cue, runtime.seed(params.seed, "contexts", n))
     run = [hub.stamp(source), params.positions, params.cue, transformers.__version__]
-    found = recall.measure(
+    found = recall.measure_recall(
         model,
         contexts,
         words,

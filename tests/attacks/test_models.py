@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
 from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T5Config, T5Model
 
-from position_card.measures.measure import measure
+from position_card.measures.measure import measure_decoder
 from position_card.models import opening, tokens
 from position_card.models.files import model_files
 from tests.ggufs import small
@@ -233,7 +233,9 @@ def test_what_is_missing_is_said_once(directory, caplog):
 @pytest.mark.parametrize("changes", [{"return_dict": False}, {"quantization_config": {}}])
 def test_settings_that_mean_nothing_here_change_nothing(changes, whole, directory):
     described(**changes)(directory)
-    found, expected = (measure(opening.open_decoder(place), np.ones((2, 9), int), 18) for place in (directory, whole))
+    found, expected = (
+        measure_decoder(opening.open_decoder(place), np.ones((2, 9), int), 18) for place in (directory, whole)
+    )
     np.testing.assert_array_equal(found.influence, expected.influence)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from position_card.measures import recall, replacement
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
 from tests.pretend.both import assert_same, on_both, resumed, untouched_generators
@@ -50,14 +50,16 @@ def opened(directory, device, count):
 @pytest.mark.parametrize("name", KINDS)
 def test_a_measurement_is_that_of_the_cpu(name, count, saved, tmp_path):
     """On two GPUs layers are computed twice, and matrices are kept by distance."""
-    asked = Asked(content=True, gram=True, matrices_up_to=N if count == 1 else N - 1)
+    asked = Quantities(content=True, gram=True, matrices_up_to=N if count == 1 else N - 1)
 
     def work(folder, device):
         model, kept = opened(saved / name, device, count), Resumption(folder / "n12.safetensors", ["run"], every=2)
         twice = device == "cuda" and count == 2
 
         def whole():
-            return measure(model, PROMPTS, BATCH, asked=asked, activation_checkpointing=twice, resumption=kept)
+            return measure_decoder(
+                model, PROMPTS, BATCH, quantities=asked, activation_checkpointing=twice, resumption=kept
+            )
 
         return whole() if device == "cpu" else resumed(whole, 2)
 
@@ -68,7 +70,7 @@ def test_drawn_weights_touch_no_generator_of_a_gpu(saved, tmp_path):
     def work(folder, device):
         with untouched_generators():
             model = opening.open_untrained(saved / "llama", 7, folder, device)
-        return measure(model, PROMPTS, BATCH)
+        return measure_decoder(model, PROMPTS, BATCH)
 
     assert_same(*on_both(work, tmp_path), WITHIN)
 
@@ -91,6 +93,6 @@ def test_recall_is_that_of_the_cpu(count, saved, tmp_path):
     contexts = recall.random_contexts(words, N, 2, cue=2, seed=0)
 
     def work(_folder, device):
-        return recall.measure(opened(saved / "llama", device, count), contexts, words, 2, BATCH)
+        return recall.measure_recall(opened(saved / "llama", device, count), contexts, words, 2, BATCH)
 
     assert_same(*on_both(work, tmp_path, count), WITHIN)

@@ -462,7 +462,7 @@ def test_tables_of_an_experiment_are_those_of_its_trials(run, folder, tmp_path):
             "experiment": "toy",
             "trials": [tuple(trial) for trial in trials],
             "labels": {"scale": "toy"},
-            "told": {},
+            "run_facts": {},
         },
     )
     expected = postnorm_training.run(trials, ["tests", "history"], Place(tmp_path, 100, "cpu"))

@@ -22,7 +22,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer, processors
 
 from position_bias.language_models import families
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.models import opening, tokens
 from position_card.texts import corpus
 from tests.ggufs import small
@@ -234,11 +234,11 @@ def test_weights_are_bfloat16_and_sums_are_float32(project, hub):
     torch.set_num_threads(1)
     try:
         coarse, fine = (
-            measure(
+            measure_decoder(
                 opening.open_decoder(hub.snapshot("falcon-rw-7b"), precision=precision),
                 prompts,
                 32,
-                asked=Asked(content=True, gram=True),
+                quantities=Quantities(content=True, gram=True),
             )
             for precision in ("bfloat16", "float32")
         )

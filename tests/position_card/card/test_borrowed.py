@@ -12,7 +12,7 @@ from torch import nn
 from transformers import FalconConfig, FalconForCausalLM, LlamaModel, T5Config, T5ForConditionalGeneration
 
 from position_card.card.borrowed import HOOKS, REPLACED, borrowed
-from position_card.measures.measure import measure
+from position_card.measures.measure import measure_decoder
 from position_card.models import families
 from tests.position_card.card.conftest import llama
 from tests.refusals import refused
@@ -22,7 +22,7 @@ PROMPTS = np.random.default_rng(0).integers(0, 300, (3, 12))
 
 def measured(model):
     with borrowed(model) as decoder:
-        found = measure(decoder, PROMPTS, 64)
+        found = measure_decoder(decoder, PROMPTS, 64)
     return found.influence, found.mixing["frobenius"], found.attention
 
 
@@ -30,7 +30,7 @@ def measured(model):
 def expected():
     """What is measured of a model that nobody else uses, and needs no lending."""
     found = measured(llama(attn_implementation="eager"))
-    plain = measure(llama(attn_implementation="eager"), PROMPTS, 64)
+    plain = measure_decoder(llama(attn_implementation="eager"), PROMPTS, 64)
     for value, right in zip(found, (plain.influence, plain.mixing["frobenius"], plain.attention), strict=True):
         np.testing.assert_allclose(value, right, rtol=1e-4)
     return found
@@ -73,7 +73,7 @@ def test_a_model_in_training_is_as_it_was_whatever_happens(error, expected):
         assert torch.get_num_threads() == 2
         if error:
             decoder.model.layers[2].register_forward_hook(stop)
-        found = measure(decoder, PROMPTS, 64, activation_checkpointing=True)
+        found = measure_decoder(decoder, PROMPTS, 64, activation_checkpointing=True)
     assert state(model) == before
     if not error:
         np.testing.assert_allclose(found.influence, expected[0], rtol=1e-5)

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from position_card.card import command, measured, measuring
+from position_card.core import checkpoint
 from position_card.core.runtime import InputError
 from tests import hub
 from tests.position_card.card.conftest import TYPED
@@ -60,7 +61,7 @@ def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, 
     class Killed(KeyboardInterrupt):
         pass
 
-    original = measuring.of_models.passes.checkpoint.write
+    original = checkpoint.write
 
     def write(path, run, state):
         original(path, run, state)
@@ -68,7 +69,7 @@ def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, 
         if len(seen) == 1:
             raise Killed
 
-    monkeypatch.setattr(measuring.of_models.passes.checkpoint, "write", write)
+    monkeypatch.setattr(checkpoint, "write", write)
     monkeypatch.setattr(measuring, "EVERY", 2)
     typed = ["--tokens-per-batch", "24"]
     assert run("./my-model", *typed) == 130

@@ -125,7 +125,7 @@ MEASURED = """
 import sys; from pathlib import Path
 import numpy as np, torch, transformers
 from position_card.measures import cost
-from position_card.measures.measure import measure
+from position_card.measures.measure import measure_decoder
 from position_card.core import runtime
 kind, n, prompts, recomputed = sys.argv[1], *map(int, sys.argv[2:])
 runtime.keep_freed_memory()
@@ -134,7 +134,8 @@ config = transformers.CONFIG_MAPPING[kind](**{large})
 model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
 model.eval().requires_grad_(False)
 parameters = sum(parameter.numel() for parameter in model.parameters())
-measure(model, np.arange(2 * prompts * n).reshape(-1, n) % 8000, prompts * n, activation_checkpointing=bool(recomputed))
+rows = np.arange(2 * prompts * n).reshape(-1, n) % 8000
+measure_decoder(model, rows, prompts * n, activation_checkpointing=bool(recomputed))
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 counted = cost.size(parameters, config).memory(n, prompts * n, "float32", recomputed=bool(recomputed))
 print(1024 * int(status["VmHWM"].split()[0]) - 4 * parameters, counted - 4 * parameters)

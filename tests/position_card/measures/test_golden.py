@@ -8,7 +8,7 @@ import pytest
 
 from position_card.core.runtime import InputError
 from position_card.measures import recall, replacement
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.models import hub, opening, tokens
 from position_card.rollout.statistics import wasserstein
 from position_card.rollout.variants import variants
@@ -20,7 +20,7 @@ GOLDEN = Path(smollm2.__file__).with_suffix(".csv")
 
 def numbers(model, rows, words):
     """Every number of the program, by the library."""
-    found = measure(model, rows, 2 * smollm2.N, asked=Asked(apart=True))
+    found = measure_decoder(model, rows, 2 * smollm2.N, quantities=Quantities(apart=True))
     yield from (("loss", place, value) for place, value in enumerate(found.loss))
     for name, mixing in {"frobenius": "frobenius", "token": "token", "apart": "frobenius-apart"}.items():
         for layer in smollm2.LAYERS:
@@ -41,7 +41,7 @@ def numbers(model, rows, words):
         ("replacement", position, change) for position, change in zip(smollm2.REPLACED, changed.mean(0), strict=True)
     )
     context = np.array(words[: smollm2.CONTEXT + smollm2.CUE])[None]
-    of_words = recall.measure(model, context, np.array(words), smollm2.CUE, 128)
+    of_words = recall.measure_recall(model, context, np.array(words), smollm2.CUE, 128)
     for name, values in {"recall": of_words.probability[0], "recall without the cue": of_words.prior[0]}.items():
         yield from ((name, place, value) for place, value in (("first", values[0]), ("last", values[-1])))
         yield name, "mean", values.mean()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.quantities import loss
 from position_card.measures.recency import recency
 from position_card.models import families, opening
@@ -17,7 +17,7 @@ from tests.refusals import refused
 
 LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
 FAMILIES = small_decoders.WITH_ALIBI
-EVERYTHING = Asked(content=True, gram=True, apart=True)
+EVERYTHING = Quantities(content=True, gram=True, apart=True)
 
 
 def small(family, heads=HEADS):
@@ -74,7 +74,7 @@ def read(request, prompts):
         "logits": torch.stack(logits, 1).double().numpy(),  # [N, L, H, n, n]
         "attention": torch.stack(out.attentions, 1).double().numpy(),
         "cosines": torch.stack(cosines, 1).numpy(),  # [N, L, n, n]
-        "measured": measure(model, prompts, 2 * N, asked=EVERYTHING),  # batches of 2, 2 and 1
+        "measured": measure_decoder(model, prompts, 2 * N, quantities=EVERYTHING),  # batches of 2, 2 and 1
     }
 
 
@@ -115,7 +115,7 @@ def test_the_loss_of_a_large_vocabulary_is_right_to_rounding():
 
 def test_prompts_keep_their_documents(read, prompts):
     documents = np.array([4, 0, 0, 1, 4])
-    assert measure(read["model"], prompts, N, documents=documents).documents is documents
+    assert measure_decoder(read["model"], prompts, N, documents=documents).documents is documents
     assert read["measured"].documents.tolist() == list(range(PROMPTS))
 
 
@@ -124,7 +124,7 @@ def test_without_the_backward_pass_the_rest_is_measured_alike(read, prompts, mon
         raise AssertionError("there was a backward pass")
 
     monkeypatch.setattr(torch.autograd, "grad", backward)
-    found = measure(read["model"], prompts, 2 * N, asked=Asked(influence=False))
+    found = measure_decoder(read["model"], prompts, 2 * N, quantities=Quantities(influence=False))
     assert found.influence is None
     assert set(found.mixing) == {"frobenius", "token"}
     for name in ("loss", "attention", "by_distance", "diagonal", "below"):
@@ -136,7 +136,7 @@ def test_without_the_backward_pass_the_rest_is_measured_alike(read, prompts, mon
 def test_content_and_slopes_rebuild_the_attention_of_every_head(family, heads, prompts):
     """The logits of the paper, content - slope * distance, are those that the model's softmax sees."""
     model = small(family, heads)
-    content = measure(model, prompts[:1], N, asked=EVERYTHING).content.astype(float)  # of one prompt
+    content = measure_decoder(model, prompts[:1], N, quantities=EVERYTHING).content.astype(float)  # of one prompt
     distance = np.arange(N)[:, None] - np.arange(N)
     logits = content - families.effective_slopes(model.config)[:, None, None] * distance
     weights = np.where(distance >= 0, np.exp(logits), 0)
@@ -148,7 +148,7 @@ def test_content_and_slopes_rebuild_the_attention_of_every_head(family, heads, p
 
 def test_batches_do_not_change_what_is_measured(prompts):
     model = small("bloom")
-    one, all_at_once = (measure(model, prompts, tokens, asked=EVERYTHING) for tokens in (1, PROMPTS * N))
+    one, all_at_once = (measure_decoder(model, prompts, tokens, quantities=EVERYTHING) for tokens in (1, PROMPTS * N))
     for name in ("loss", "diagonal", "below", "influence", "content", "attention", "gram", "recency"):
         np.testing.assert_allclose(getattr(one, name), getattr(all_at_once, name), atol=1e-5)
     np.testing.assert_allclose(one.mixing["frobenius"], all_at_once.mixing["frobenius"], rtol=1e-5)
@@ -156,8 +156,8 @@ def test_batches_do_not_change_what_is_measured(prompts):
 
 def test_long_prompts_keep_no_matrices(prompts):
     model = small("mpt")
-    short = measure(model, prompts, N, asked=replace(EVERYTHING, matrices_up_to=N))
-    long = measure(model, prompts, N, asked=replace(EVERYTHING, matrices_up_to=N - 1))
+    short = measure_decoder(model, prompts, N, quantities=replace(EVERYTHING, matrices_up_to=N))
+    long = measure_decoder(model, prompts, N, quantities=replace(EVERYTHING, matrices_up_to=N - 1))
     assert short.content is not None
     assert long.content is long.attention is long.gram is None
     np.testing.assert_array_equal(long.below, short.below)
@@ -169,8 +169,8 @@ def test_long_prompts_keep_no_matrices(prompts):
 def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, tmp_path):
     model = small(family)
     model.save_pretrained(tmp_path)
-    exact = measure(model, prompts, N)
-    coarse = measure(opening.open_decoder(tmp_path, precision="bfloat16"), prompts, N)
+    exact = measure_decoder(model, prompts, N)
+    coarse = measure_decoder(opening.open_decoder(tmp_path, precision="bfloat16"), prompts, N)
     for values in (coarse.influence, coarse.diagonal):
         assert values.dtype == np.float32
         assert (values.view(np.uint32) & 0xFFFF).any()  # bits that bfloat16 does not have
@@ -183,16 +183,16 @@ def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, t
 
 def test_prompts_that_are_too_long_or_short_are_refused(prompts):
     with refused("lengths.*.tokens = 2049", "'mpt'", 2048):
-        measure(small("mpt"), np.zeros((1, 2049), int), N)
+        measure_decoder(small("mpt"), np.zeros((1, 2049), int), N)
     with refused("lengths.*.tokens = 8"):
-        measure(small("bloom"), prompts[:, :8], N, asked=EVERYTHING)
+        measure_decoder(small("bloom"), prompts[:, :8], N, quantities=EVERYTHING)
 
 
 def test_no_hook_stays_behind_after_an_error(prompts):
     model = small("bloom")
     late = np.concatenate([prompts, prompts + 1000])  # the layout is found on the first prompt
     with pytest.raises(IndexError):
-        measure(model, late, N)
+        measure_decoder(model, late, N)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert model.config._attn_implementation == "eager"
 
@@ -208,4 +208,4 @@ def test_an_infinite_value_names_its_quantity_and_prompt(prompts):
 
     projection.register_forward_hook(spoil)
     with refused("lambda (frobenius) of prompt 4"):
-        measure(model, prompts, 2 * N)
+        measure_decoder(model, prompts, 2 * N)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from position_card.measures import measure as measuring
-from position_card.measures import quantities
-from position_card.measures.measure import Asked, measure
+from position_card.measures import measure, quantities
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption, in_parts
 from position_card.probe.layout import find_layout
 from tests import small_decoders
@@ -62,23 +61,23 @@ def passes(monkeypatch):
 def interrupted(passes, at, *args, **options):
     passes |= {"passes": 0, "interrupt": at}
     with pytest.raises(Interruption):
-        measure(*args, **options)
+        measure_decoder(*args, **options)
     passes |= {"passes": 0, "interrupt": None}
 
 
 @pytest.mark.parametrize("matrices", [True, False])
 @pytest.mark.parametrize("name", ["bloom", "llama", "gemma3_text"])
 def test_an_interrupted_measurement_ends_with_the_same_bits(name, matrices, prompts, passes, tmp_path):
-    options = {"asked": Asked(content=True, gram=True, matrices_up_to=N if matrices else N - 1)}
+    options = {"quantities": Quantities(content=True, gram=True, matrices_up_to=N if matrices else N - 1)}
     model, kept = decoders.small(name), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], every=2)
-    expected = bits(measure(model, prompts, BATCH, **options))
+    expected = bits(measure_decoder(model, prompts, BATCH, **options))
     assert (expected["gram"] is not None) == matrices
     assert (expected["diagonal"] is not None) == (name == "bloom")
     options["resumption"] = kept
     for at in (3, 2):  # of four batches, the first two are kept, and then the third
         interrupted(passes, at, model, prompts, BATCH, **options)
     for _ in range(2):  # the second time it is finished
-        assert bits(measure(decoders.small(name), prompts, BATCH, **options)) == expected
+        assert bits(measure_decoder(decoders.small(name), prompts, BATCH, **options)) == expected
         assert passes["passes"] == 1
 
 
@@ -87,7 +86,7 @@ def test_what_is_kept_is_as_often_as_asked_for(every, again, prompts, passes, tm
     """Interrupted in the last of four batches, at the sixth prompt."""
     model, kept = small("mpt"), Resumption(tmp_path / "n12.safetensors", [], every)
     interrupted(passes, 4, model, prompts, BATCH, resumption=kept)
-    assert bits(measure(model, prompts, BATCH, resumption=kept)) == bits(measure(model, prompts, BATCH))
+    assert bits(measure_decoder(model, prompts, BATCH, resumption=kept)) == bits(measure_decoder(model, prompts, BATCH))
     assert passes["passes"] - 4 == again
 
 
@@ -97,10 +96,10 @@ def test_what_another_run_kept_is_not_gone_on_from(order, run, prompts, passes, 
     model, path = small("bloom"), tmp_path / "n12.safetensors"
     interrupted(passes, 3, model, prompts, BATCH, resumption=Resumption(path, ["a run"], every=1))
     prompts = prompts[::order].copy()
-    found = measure(model, prompts, BATCH, resumption=Resumption(path, [run], every=1))
+    found = measure_decoder(model, prompts, BATCH, resumption=Resumption(path, [run], every=1))
     assert passes["passes"] == 4
     assert "starts over, since" in caplog.text
-    assert bits(found) == bits(measure(model, prompts, BATCH))
+    assert bits(found) == bits(measure_decoder(model, prompts, BATCH))
 
 
 def test_parts_that_were_kept_before_a_kill_are_not_made_again(tmp_path):
@@ -135,7 +134,7 @@ def test_layers_that_are_computed_twice_are_heard_once(name, prompts):
     model = decoders.small(name)
     blocks = [layer.block for layer in find_layout(model, torch.from_numpy(prompts[:1])).layers]
     forwards = [block.forward for block in blocks]
-    plain, recomputed = (measure(model, prompts, BATCH, activation_checkpointing=on) for on in (False, True))
+    plain, recomputed = (measure_decoder(model, prompts, BATCH, activation_checkpointing=on) for on in (False, True))
     backward = ("influence", "mixing/backward")  # whose sums may be taken in another order
     for field in ("influence", "mixing"):
         np.testing.assert_allclose(*(flat(found, field) for found in (recomputed, plain)), rtol=1e-5)
@@ -160,7 +159,7 @@ def kept_for_the_backward_pass(layers, prompts, activation_checkpointing):
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        measure(small("mpt", layers), prompts, PROMPTS * N, activation_checkpointing=activation_checkpointing)
+        measure_decoder(small("mpt", layers), prompts, PROMPTS * N, activation_checkpointing=activation_checkpointing)
     return sum(saved)
 
 
@@ -194,10 +193,10 @@ def test_an_error_leaves_no_layer_recomputing(prompts, passes):
 def test_too_little_memory_names_the_batch_and_the_remedies(prompts, passes, tokens_per_batch, options, named):
     passes |= {"interrupt": 2, "with": torch.OutOfMemoryError("CUDA out of memory")}
     with refused("batch 2", *named):
-        measure(small("bloom"), prompts, tokens_per_batch, **options)
+        measure_decoder(small("bloom"), prompts, tokens_per_batch, **options)
 
 
 def test_too_little_memory_for_the_layout_is_one_line(prompts, monkeypatch):
-    monkeypatch.setattr(measuring, "find_layout", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory")))
+    monkeypatch.setattr(measure, "find_layout", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory")))
     with refused("layout", "1 x 12 tokens"):
-        measure(small("bloom"), prompts, BATCH)
+        measure_decoder(small("bloom"), prompts, BATCH)

@@ -67,7 +67,7 @@ def contexts(count=5, n=N, cue=CUE):
 
 def answers(model, rows=None, **options):
     rows = contexts() if rows is None else rows
-    return recall.measure(model, rows, WORDS, CUE, 4 * N, before=[0], **options)
+    return recall.measure_recall(model, rows, WORDS, CUE, 4 * N, before=[0], **options)
 
 
 def test_an_induction_head_built_by_hand_recalls_every_place():
@@ -89,7 +89,7 @@ def test_a_decoder_with_a_window_recalls_what_the_window_holds_and_nothing_else(
 
 def test_random_weights_are_at_chance_at_every_place():
     model = llama(vocab_size=VOCABULARY, num_hidden_layers=2, initializer_range=0.02)
-    found = recall.measure(model, contexts(200), WORDS, CUE, 20 * N)
+    found = recall.measure_recall(model, contexts(200), WORDS, CUE, 20 * N)
     error = np.sqrt(found.correct.mean() * (1 - found.correct.mean()) / 200)
     assert np.abs(found.correct.mean(0) - 1 / len(WORDS)).max() < 5 * error
     for part in by_part(found.probability - found.prior).values():

@@ -52,7 +52,7 @@ def test_two_spans_have_two_places_and_no_order_passes_through_the_model_twice(m
         return prediction(model, tokens, latest)
 
     monkeypatch.setattr(spans, "prediction", watched)
-    table = spans.measure(model, pieces[:3], others)
+    table = spans.measure_spans(model, pieces[:3], others)
     assert len(table) == 3 + 4
     assert list(spans.placed(table, "gradient")) == ["first", "last"]
     assert sum(spans.explained(table, "replacement").values()) == pytest.approx(1)
@@ -68,7 +68,7 @@ def test_two_spans_have_two_places_and_no_order_passes_through_the_model_twice(m
 @pytest.mark.parametrize("before", [[], [7]])
 def test_what_a_span_weighs_is_that_of_plain_passes_of_its_order(model, given, before):
     pieces, others = given
-    table = spans.measure(model, pieces, others, before=before)
+    table = spans.measure_spans(model, pieces, others, before=before)
     assert list(table) == list(spans.COLUMNS)
     assert len(table) == 4 + 3 * 3
     (row,) = table[(table["span"] == 1) & (table["place"] == "last")].to_dict("records")
@@ -90,13 +90,13 @@ def test_what_a_span_weighs_is_that_of_plain_passes_of_its_order(model, given, b
 
 
 def test_shares_of_all_spans_as_given_sum_to_one(model, given):
-    table = spans.measure(model, *given)
+    table = spans.measure_spans(model, *given)
     assert table.loc[table["place"] == "as given", "gradient"].sum() == pytest.approx(1)
 
 
 def test_in_a_model_with_a_short_window_place_is_everything(given):
     """One layer with a window of 8 sees two tokens before the last span of 6 tokens, whatever they say."""
-    table = spans.measure(mistral(num_hidden_layers=1, sliding_window=8), *given)
+    table = spans.measure_spans(mistral(num_hidden_layers=1, sliding_window=8), *given)
     unseen = table[table["place"].isin(["first", "middle"])]
     assert unseen["gradient"].max() == 0
     assert unseen["replacement"].max() == 0
@@ -132,4 +132,4 @@ def test_chance_is_the_mean_over_shuffled_tables():
 def test_a_text_that_is_shorter_than_a_span_is_refused(model, given):
     pieces, others = given
     with refused("5 tokens", "a span has 6"):
-        spans.measure(model, pieces, others[:, :5])
+        spans.measure_spans(model, pieces, others[:, :5])

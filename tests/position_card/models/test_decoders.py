@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from position_card.measures import recall
-from position_card.measures.measure import PREDICTED, measure
+from position_card.measures.measure import PREDICTED, measure_decoder
 from position_card.models import families
 from position_card.probe.layout import find_layout
 from position_card.rollout.measurement import BACKWARD
@@ -49,7 +49,7 @@ def case(request, prompts, one_thread):
         blocks=blocks_of(model),
         attentions=torch.stack(own.attentions).double().numpy(),  # [L, N, H, n, n]
         streams=[stream.double().numpy() for stream in own.hidden_states],
-        measured=measure(model, prompts, 2 * N),
+        measured=measure_decoder(model, prompts, 2 * N),
     )
 
 
@@ -67,7 +67,7 @@ def test_recall_is_that_of_whole_passes(case):
     """Whatever the model keeps of a context, or cannot keep."""
     words = np.arange(3, decoders.VOCABULARY)
     contexts = recall.random_contexts(words, N, 1, 2, 0)
-    found = recall.measure(case.model, contexts, words, 2, 4 * N)
+    found = recall.measure_recall(case.model, contexts, words, 2, 4 * N)
     context = contexts[0, :-2]
     cues = torch.from_numpy(np.stack([[*context, *context[place : place + 2]] for place in range(N - 2)]))
     with torch.no_grad():
@@ -117,7 +117,7 @@ def test_lambda_is_that_of_differences_of_the_residual_stream(case, prompts):
             own = case.model(torch.from_numpy(prompts), output_hidden_states=True, use_cache=False)
         case = SimpleNamespace(
             streams=[stream.double().numpy() for stream in own.hidden_states],
-            measured=measure(case.model, prompts, 2 * N),
+            measured=measure_decoder(case.model, prompts, 2 * N),
         )
         for handle in handles:
             handle.remove()
@@ -222,7 +222,7 @@ def test_of_one_token_repeated_the_rotary_kernel_is_all(case):
     if "rotary" not in case.measured.kernels:
         return
     prompts = np.full((1, N), 7)
-    measured = measure(case.model, prompts, N)
+    measured = measure_decoder(case.model, prompts, N)
     with torch.no_grad():
         weights = case.model(torch.from_numpy(prompts), output_attentions=True, use_cache=False).attentions
     for layer, window in enumerate(measured.windows):

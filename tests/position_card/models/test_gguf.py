@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_card.measures.measure import measure
+from position_card.measures.measure import measure_decoder
 from position_card.models import opening
 from tests.ggufs import CLASSES, small, tensors, write
 
@@ -21,7 +21,7 @@ def test_a_file_is_measured_as_the_safetensors_of_its_weights(architecture, tmp_
     for name, parameter in whole.named_parameters():
         np.testing.assert_allclose(packed.get_parameter(name).detach(), parameter.detach(), atol=3e-7, err_msg=name)
     prompts = np.random.default_rng(0).integers(3, 64, (3, 24))
-    expected, found = (measure(opened, prompts, 24) for opened in (whole, packed))
+    expected, found = (measure_decoder(opened, prompts, 24) for opened in (whole, packed))
     np.testing.assert_allclose(found.influence, expected.influence, rtol=2e-4, atol=1e-8)
     for estimator, values in expected.mixing.items():
         np.testing.assert_allclose(found.mixing[estimator], values, rtol=1e-5, err_msg=estimator)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from position_card.measures.measure import measure
+from position_card.measures.measure import measure_decoder
 from position_card.models import opening
 from tests.refusals import refused
 from tools import decoders
@@ -24,8 +24,8 @@ def written(directory, name="llama", **changes):
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "gpt2", "gpt_neox", "gemma2", "olmo2", "opt", "bloom"])
 def test_a_directory_is_measured_as_the_model_that_was_written(name, tmp_path):
     prompts = np.random.default_rng(0).integers(3, 64, (2, 12))
-    expected = measure(decoders.small(name), prompts, 24)
-    found = measure(opening.open_decoder(written(tmp_path, name)), prompts, 24)
+    expected = measure_decoder(decoders.small(name), prompts, 24)
+    found = measure_decoder(opening.open_decoder(written(tmp_path, name)), prompts, 24)
     np.testing.assert_allclose(found.influence, expected.influence, rtol=1e-5)
     np.testing.assert_allclose(found.mixing["frobenius"], expected.mixing["frobenius"], rtol=1e-5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.recency import recency
 from position_card.models import opening
 from tests.refusals import refused
@@ -72,7 +72,7 @@ def by_hand(model, stream, layer, positions):
 def test_what_is_measured_is_what_the_weights_say(name, positions, prompts, tmp_path):
     decoders.small(name).save_pretrained(tmp_path)
     model = opening.open_decoder(tmp_path, positions=positions)
-    measured = measure(model, prompts, 2 * N, asked=Asked(content=True, gram=True))
+    measured = measure_decoder(model, prompts, 2 * N, quantities=Quantities(content=True, gram=True))
     with torch.no_grad():
         streams = model(torch.from_numpy(prompts), output_hidden_states=True, use_cache=False).hidden_states
         for layer in range(LAYERS):
@@ -111,10 +111,10 @@ def test_shards_and_a_mapping_to_devices_change_nothing(name, prompts, tmp_path)
     shards = written(name, tmp_path / "shards", max_shard_size="10KB")
     assert len(list(shards.glob("*.safetensors"))) > 2
     body = whole.base_model_prefix
-    expected = measure(whole, prompts, 2 * N, asked=Asked(gram=True))
+    expected = measure_decoder(whole, prompts, 2 * N, quantities=Quantities(gram=True))
     for opened in (opening.open_decoder(shards), opening.open_decoder(shards, {body: "cpu", "lm_head": "cpu"})):
         assert all(torch.equal(value, whole.state_dict()[key]) for key, value in opened.state_dict().items())
-        found = measure(opened, prompts, 2 * N, asked=Asked(gram=True))
+        found = measure_decoder(opened, prompts, 2 * N, quantities=Quantities(gram=True))
         for quantity in ("influence", "recency", "attention", "gram"):  # sums depend on where in memory weights lie
             np.testing.assert_allclose(getattr(found, quantity), getattr(expected, quantity), rtol=1e-5, atol=1e-6)
 

@@ -10,7 +10,7 @@ from position_bias.structural.checks import OURS, THEIRS
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
 from position_card.drawing import style
-from position_card.measures.measure import Asked, measure
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.rollout import measurement
 from position_card.rollout.measurement import BY_LAYER, DELETED, MOVED, OTHER_FIRST, REPLACED, STEPS
 from tests.ggufs import small
@@ -81,7 +81,9 @@ def files(tiny, tmp_path_factory):
     for checkpoint, of_weights in sets.items():
         for dataset, n, count in of_weights:
             documents, positions = np.arange(count) // 2, interventions.chosen_positions(n, 0)
-            found = measure(tiny, drawn(count, n), 4 * N, documents=documents, asked=Asked(apart=True))
+            found = measure_decoder(
+                tiny, drawn(count, n), 4 * N, documents=documents, quantities=Quantities(apart=True)
+            )
             labels = {"model": "tiny", "checkpoint": checkpoint, "dataset": dataset, "before": 0}
             measured.append(folder / f"{checkpoint}-{dataset}-{n}.safetensors")
             measurement.write(measured[-1], found, **labels, positions=positions)
