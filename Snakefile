@@ -20,7 +20,7 @@ include: "rules/layernorm.smk"
 include: "rules/postnorm.smk"
 include: "rules/released.smk"
 include: "rules/overview.smk"
-include: "rules/made.smk"
+include: "rules/rows.smk"
 
 
 rule all:

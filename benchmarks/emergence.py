@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from position_bias.emergence import network, sequences, training
 from position_bias.emergence.runs import Network
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import RetrievalTask
 from position_card.core import runtime
 from position_card.rollout.attention import rotary_angles
 
@@ -56,7 +56,7 @@ def stack(task, encoding, members, depth, residual):
     """A stack of one network from as many seeds, its batches and its weights."""
     seeds = list(range(members))
     world = sequences.world(task, seeds, "cpu")
-    batches = sequences.Batches(task, world, seeds, [], BATCH)
+    batches = sequences.RetrievalBatches(task, world, seeds, [], BATCH)
     layers = network.stack(task, [Network("causal", encoding)] * members, depth, residual, "cpu")
     return world, batches, layers, network.initial(task, depth, seeds, "cpu")
 
@@ -93,7 +93,7 @@ class Module(torch.nn.Module):
 
 def as_a_module(task, encoding, depth, residual):
     """CPU milliseconds of an iteration of one network, batch included, as a module."""
-    batches = sequences.Batches(task, sequences.world(task, [0], "cpu"), [0], [], BATCH)
+    batches = sequences.RetrievalBatches(task, sequences.world(task, [0], "cpu"), [0], [], BATCH)
     module = Module(task, encoding, depth, residual)
 
     def loss(tokens, targets):
@@ -155,7 +155,7 @@ def line(*cells):
 def main():
     torch.set_num_threads(1)
     runtime.keep_freed_memory()
-    peak, task, missed = matmul_peak(), Task(), False
+    peak, task, missed = matmul_peak(), RetrievalTask(), False
     print(f"matmul peak: {peak / 1e9:.0f} GFLOP/s")
     print(f"ms a member and iteration of {BATCH} sequences, by stack\n")
     line("layers", "encoding", "residual", "module", *STACKED, "module over best", "bound", "peak", "")
@@ -174,8 +174,8 @@ def main():
                 line(depth, *named, *shown, f"{times:.2f} x", f"{BOUNDS[rotary]} x", f"{share:.0%}", verdict)
     print("\ngrowth of the cost, 2 members without residual connections and encoding")
     for name, tasks in (
-        ("items", [Task(items=n) for n in (8, 16, 32)]),
-        ("width", [Task(width=d) for d in (64, 128, 256)]),
+        ("items", [RetrievalTask(items=n) for n in (8, 16, 32)]),
+        ("width", [RetrievalTask(width=d) for d in (64, 128, 256)]),
     ):
         costs = [milliseconds(each, "none", 2, 4) for each in tasks]
         for (small, large), (before, after) in zip(pairwise(tasks), pairwise(costs), strict=True):

@@ -68,14 +68,14 @@ class Waits(TorchFunctionMode):
 
 def emergence(name, depth, at):
     of, every = CONFIG["emergence"], at.checkpoint_every
-    setting = training.Setting(ensemble.Recipe(every, 1e-3, 0), of["training"]["batch"], 8, 8, every)
+    setting = training.StudySetting(ensemble.Recipe(every, 1e-3, 0), of["training"]["batch"], 8, 8, every)
     study = runs.study(name, of["networks"][name], of["decay"])
     training.train(task.for_vocabulary("gaussian", of["task"]), study, depth, range(5), setting, at)
 
 
 def decoders(batch, seeds, at):
     numbers = LAYERNORM | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2, "warmup": 0}
-    layernorm.train("pre-layer", layernorm.Setting.of(numbers), 1e-4, seeds, at)
+    layernorm.train("pre-layer", layernorm.DecoderSetting.of(numbers), 1e-4, seeds, at)
 
 
 def scheme(name, seeds, at):
@@ -91,7 +91,7 @@ def language_model(measured, at):
         measure_decoder(model.to(at.device), np.resize(drawn, (4 * at.checkpoint_every, 256)), 1024)
         return
     kept = {name: CONFIG["training"][name] for name in ("batch", "context", "learning_rate", "weight_decay", "clip")}
-    recipe, held_out = train.Recipe(at.checkpoint_every, warmup=0, **kept), drawn[None, :256]
+    recipe, held_out = train.TrainingRecipe(at.checkpoint_every, warmup=0, **kept), drawn[None, :256]
     train.train(model, drawn, recipe, at, seed=0, snapshots=[], bf16=False, held_out=held_out)
 
 
@@ -131,7 +131,7 @@ def timed(work, count, scale):
 REAL = torch.cuda.is_available()
 torch.set_num_threads(1)
 rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth), 2, 1) for name, depth in STUDIES}
-stack = layernorm.stacks(layernorm.Setting.of(LAYERNORM), range(LAYERNORM["seeds"]))[0]
+stack = layernorm.stacks(layernorm.DecoderSetting.of(LAYERNORM), range(LAYERNORM["seeds"]))[0]
 batch, seeds = (LAYERNORM["batch"], stack) if REAL else (4, [0])
 left = LAYERNORM["batch"] * LAYERNORM["seeds"] // (batch * len(seeds))
 rows["layernorm, 8 layers of 512"] = partial(decoders, batch, seeds), 2, left

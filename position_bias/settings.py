@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 import yaml
 
-from position_bias.emergence import settings as emergence
-from position_bias.language_models import settings as language_models
-from position_bias.layernorm import settings as layernorm
-from position_bias.postnorm import settings as postnorm
-from position_bias.released import settings as released
+from position_bias.emergence import settings as emergence_settings
+from position_bias.language_models import settings as language_models_settings
+from position_bias.layernorm import settings as layernorm_settings
+from position_bias.postnorm import settings as postnorm_settings
+from position_bias.released import settings as released_settings
 from position_bias.structural.settings import Rollout, Structural
 from position_bias.workflow import configuration
 from position_bias.workflow.section import Bounds, Count, Items, Keys, Name, Seed, Small, Words, section
@@ -107,37 +107,37 @@ class Settings:
     checkpoint_every: CheckpointEvery
     minutes: Minutes
     figures: Figures
-    datasets: language_models.Datasets
-    hub_datasets: language_models.HubDatasets
-    primary_dataset: language_models.PrimaryDataset
-    lengths: language_models.Lengths
-    tokenizer: language_models.Tokenizer
-    training: language_models.Training
-    models: language_models.Models
-    hub_models: language_models.HubModels
-    measure: language_models.Measure
+    datasets: language_models_settings.Datasets
+    hub_datasets: language_models_settings.HubDatasets
+    primary_dataset: language_models_settings.PrimaryDataset
+    lengths: language_models_settings.Lengths
+    tokenizer: language_models_settings.Tokenizer
+    training: language_models_settings.TrainingSettings
+    models: language_models_settings.Models
+    hub_models: language_models_settings.HubModels
+    measure: language_models_settings.Measure
     structural: Structural
     rollout: Rollout
-    released: released.Released
+    released: released_settings.Released
     evidence: Evidence
-    emergence: emergence.Emergence
-    layernorm: layernorm.LayerNorm
-    postnorm: postnorm.PostNorm
+    emergence: emergence_settings.Emergence
+    layernorm: layernorm_settings.LayerNorm
+    postnorm: postnorm_settings.PostNorm
 
 
 FAULTS = (  # what single sections do not show
-    language_models.faults,
-    emergence.faults,
-    postnorm.faults,
+    language_models_settings.faults,
+    emergence_settings.faults,
+    postnorm_settings.faults,
 )
 
 
 def default() -> dict[str, Any]:
     """What config.yaml says."""
-    found: dict[str, Any] = yaml.load(
+    config: dict[str, Any] = yaml.load(
         (ROOT / "config.yaml").read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     )
-    return found
+    return config
 
 
 def check(config: dict[str, Any]) -> None:

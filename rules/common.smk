@@ -13,7 +13,8 @@ sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import settings
 from position_bias.verdicts import registry
-from position_bias.workflow import configuration, definitions, made
+from position_bias.workflow import configuration, definitions
+from position_bias.workflow.rows import Row, rule_name
 from position_card.core import devices, runtime
 
 ROOT = Path(workflow.basedir)
@@ -132,15 +133,15 @@ def evidence_tables(pattern):
     return [project(path) for path in sorted((ROOT / "evidence").glob(pattern))]
 
 
-def of_wing(wing):
+def wing_outputs(wing):
     """Every figure and table of a wing, and what is made together with them."""
     figures, tables = (
         {item: row for item, row in rows.items() if item.split("/")[0] == wing} for rows in (FIGURES, TABLES)
     )
-    return files_of(figures, tables)
+    return row_outputs(figures, tables)
 
 
-def files_of(figures, tables):
+def row_outputs(figures, tables):
     """What these rows of figures and tables make."""
     return [
         *expand("figures/{item}.{suffix}", item=figures, suffix=["pdf", "svg", "png"]),

@@ -64,7 +64,7 @@ rule emergence_attention:
         "../scripts/emergence/attention.py"
 
 
-# Figures, tables and what is kept of long runs: a row each, see rules/made.smk.
+# Figures, tables and what is kept of long runs: a row each, see rules/rows.smk.
 
 EMERGENCE_LEVEL = {"level": EMERGENCE["level"]}
 EMERGENCE_TASK = {"task": EMERGENCE["task"]}
@@ -73,7 +73,7 @@ EMERGENCE_THEORY = ("convergence", "decay", "rope", "peaks")  # curves of theore
 ALL_CURVES = collect(CURVES, run=emergence_runs(*IN_TABLES))
 
 FIGURES |= {
-    f"emergence/{figure}": made.Made(
+    f"emergence/{figure}": Row(
         "Figures 4, 5, 9, 10: what depth does without bias in the training data.",
         "emergence.figures:by_depth",
         {"tests": collect(CURVES, run=emergence_runs(shown))},
@@ -84,7 +84,7 @@ FIGURES |= {
     if emergence_runs(shown)
 }
 FIGURES |= {
-    f"emergence/{figure}": made.Made(
+    f"emergence/{figure}": Row(
         "Figures 3, 6, 11: gaps after training on answers at certain positions.",
         "emergence.figures:by_bias",
         {"tests": collect(CURVES, run=emergence_runs(shown))},
@@ -95,7 +95,7 @@ FIGURES |= {
     if emergence_runs(shown)
 }
 FIGURES |= {
-    f"emergence/{figure}": made.Made(
+    f"emergence/{figure}": Row(
         "Figures 7, 12: attention of a network under the causal mask alone.",
         "emergence.figures_attention:maps",
         {"maps": f"results/emergence/{run}/attention.safetensors"},
@@ -105,7 +105,7 @@ FIGURES |= {
     for run in with_mask_alone(shown)
 }
 FIGURES |= {
-    f"emergence/{figure}": made.Made(
+    f"emergence/{figure}": Row(
         "Figures 8, 13: attention sinks, beside untrained networks and uniform attention.",
         "emergence.figures_attention:sinks_of_networks",
         {"sinks": collect(SINKS, run=run)},
@@ -127,39 +127,39 @@ if both := emergence_runs(*AT_BOTH_SCALES):
         "evidence": evidence_tables("emergence/*/*.csv"),
     }
     FIGURES |= {
-        "emergence/scales": made.Made(
+        "emergence/scales": Row(
             "Figures 2, 4, 6, 11: gaps after short training and after that of the paper, from evidence/ (our addition).",
             "emergence.figures_scales:scales",
             BOTH_SCALES,
             EMERGENCE_LEVEL | SINK_THRESHOLD,
         ),
-        "emergence/scales_sinks": made.Made(
+        "emergence/scales_sinks": Row(
             "Figure 8: attention sinks after short training and after that of the paper, from evidence/ (our addition).",
             "emergence.figures_scales:scales_sinks",
             BOTH_SCALES,
             EMERGENCE_LEVEL | SINK_THRESHOLD,
         ),
     }
-FIGURES["emergence/fig1"] = made.Made(
+FIGURES["emergence/fig1"] = Row(
     "Figure 1: masks as matrices and as graphs, with their centre nodes.",
     "emergence.figures_attention:masks_and_graphs",
 )
 if without_bias := emergence_runs(("gaussian", "plain"), ("gaussian", "residual")):
-    FIGURES["emergence/fig2"] = made.Made(
+    FIGURES["emergence/fig2"] = Row(
         "Figure 2: gaps without bias in the training data, by encoding and depth.",
         "emergence.figures:fig2",
         {"tests": collect(CURVES, run=without_bias)},
         EMERGENCE_LEVEL,
     )
 if plain := emergence_runs(("gaussian", "plain")):
-    FIGURES["emergence/learning_curves"] = made.Made(
+    FIGURES["emergence/learning_curves"] = Row(
         "Loss, accuracy and gaps while networks without residual connections learn (our addition).",
         "emergence.figures:along_training",
         {"tests": collect(CURVES, run=plain)},
         EMERGENCE_LEVEL | EMERGENCE_TASK,
     )
 if "causal/none" in EMERGENCE["networks"]["plain"]:
-    FIGURES["emergence/long_training"] = made.Made(
+    FIGURES["emergence/long_training"] = Row(
         "Gaps over the whole length of the paper's training (our addition), from evidence/.",
         "emergence.figures:long_and_short_training",
         {
@@ -169,13 +169,13 @@ if "causal/none" in EMERGENCE["networks"]["plain"]:
         },
         EMERGENCE_LEVEL | {"last": EMERGENCE["testing"]["last_kept"]},
     )
-FIGURES["emergence/theorems"] = made.Made(
+FIGURES["emergence/theorems"] = Row(
     "Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning.",
     "emergence.figures_attention:theorems",
     {name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
 )
 TABLES |= {
-    "emergence/gaps": made.Made(
+    "emergence/gaps": Row(
         "Every accuracy gap with its interval over seeds, its prediction and its verdict.",
         "emergence.checks:all_gaps",
         {
@@ -184,7 +184,7 @@ TABLES |= {
         },
         EMERGENCE_LEVEL | {"share": EMERGENCE["testing"]["settled"]},
     ),
-    "emergence/checks": made.Made(
+    "emergence/checks": Row(
         "Verdicts on what Wu et al. claim of several networks together, and of attention sinks.",
         "emergence.checks:verdicts",
         {
@@ -197,7 +197,7 @@ TABLES |= {
         EMERGENCE_LEVEL | SINK_THRESHOLD | {"scale": config["scale"]},
         readable="verdicts.judge:readable",
     ),
-    "emergence/theorems": made.Made(
+    "emergence/theorems": Row(
         "Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure.",
         "emergence.checks_theory:tables",
         {"predicted": project("published/predictions.csv")},
@@ -210,7 +210,7 @@ WITH_SINKS = [str(run) for run in emergence_runs(*ALL_SINKS.values()) if run.sha
 EVIDENCE_SINKS = [run for run in EVIDENCE["emergence"] if run in WITH_SINKS]
 
 FILES |= {
-    "emergence_evidence": made.Made(
+    "emergence_evidence": Row(
         "Gaps, accuracy and loss at every test of long trainings, and the accuracy by position at their end.",
         "emergence.gaps:evidence",
         {
@@ -221,7 +221,7 @@ FILES |= {
         outputs={name: f"results/evidence/emergence/{{group}}/{name}.csv" for name in ("curves", "accuracy", "runs")},
         log="logs/evidence/emergence/{group}.log",
     ),
-    "emergence_evidence_sinks": made.Made(
+    "emergence_evidence_sinks": Row(
         "Attention sinks of the networks of long trainings, at every threshold.",
         "emergence.gaps:evidence_of_sinks",
         {"sinks": collect(SINKS, run=EVIDENCE_SINKS)},
@@ -235,4 +235,4 @@ FILES |= {
 rule emergence:
     """Every figure and table of Wu et al. 2025."""
     input:
-        of_wing("emergence"),
+        wing_outputs("emergence"),

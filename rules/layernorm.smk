@@ -70,64 +70,64 @@ rule layernorm_sweep:
         "../scripts/layernorm/sweep.py"
 
 
-# Figures and tables: a row each, see rules/made.smk.
+# Figures and tables: a row each, see rules/rows.smk.
 
 SIMULATED = "results/layernorm/simulation"
 LEVEL = {"level": config["layernorm"]["level"]}
 
 FIGURES |= {
-    "layernorm/scores": made.Made(
+    "layernorm/scores": Row(
         "Theory: mean scores of the decoder without parameters, layer by layer, by norm and anisotropy.",
         "layernorm.figures:scores",
         {"maps": f"{SIMULATED}/scores.safetensors"},
         {"alphas": config["layernorm"]["simulation"]["anisotropy"]},
     ),
-    "layernorm/closed_form": made.Made(
+    "layernorm/closed_form": Row(
         "Theory: scores of layer 2, the closed form over Monte Carlo.",
         "layernorm.figures:closed_form",
         {"table": f"{SIMULATED}/closed_form.csv"},
     ),
-    "layernorm/anisotropy": made.Made(
+    "layernorm/anisotropy": Row(
         "Embeddings and residual connections: recency against anisotropy, by strength of the residual connection.",
         "layernorm.figures:anisotropy",
         {"table": f"{SIMULATED}/anisotropy.csv"},
     ),
-    "layernorm/depth": made.Made(
+    "layernorm/depth": Row(
         "Depth (our addition): recency against it, the recursion over Monte Carlo.",
         "layernorm.figures:depth",
         {"table": f"{SIMULATED}/depth.csv"},
     ),
-    "layernorm/moments": made.Made(
+    "layernorm/moments": Row(
         "Embeddings and mask: recency by layer where moments depend on the position, and with a full mask.",
         "layernorm.figures:moments",
         {"table": f"{SIMULATED}/moments.csv"},
     ),
-    "layernorm/random_weights": made.Made(
+    "layernorm/random_weights": Row(
         "Random weights (our addition): recency of decoders with heads.",
         "layernorm.figures:random_weights",
         {"table": "results/layernorm/random_weights.parquet"},
         LEVEL,
     ),
-    "layernorm/trained": made.Made(
+    "layernorm/trained": Row(
         "Trained decoders (our addition): where they attend without positional encoding, by norm.",
         "layernorm.figures:trained",
         {"table": LAYERNORM_TABLES},
         LEVEL,
     ),
-    "layernorm/pretrained": made.Made(
+    "layernorm/pretrained": Row(
         "Language models: recency of their Gram, trained and untrained.",
         "layernorm.figures:pretrained",
         {"grams": GRAMS},
         LEVEL,
     ),
-    "layernorm/emergence": made.Made(
+    "layernorm/emergence": Row(
         "Retrieval (our addition): accuracy gaps without norm, with pre-LN and with post-LN.",
         "layernorm.figures:emergence",
         {"tests": collect(CURVES, run=NORMALISED)},
         LEVEL,
     ),
 }
-TABLES["layernorm/checks"] = made.Made(
+TABLES["layernorm/checks"] = Row(
     "Verdicts on what norms do to scores: theory, random weights, trained networks, language models.",
     "layernorm.checks:verdicts",
     {
@@ -142,7 +142,7 @@ TABLES["layernorm/checks"] = made.Made(
     readable="verdicts.judge:readable",
 )
 FILES |= {
-    "layernorm_theory": made.Made(
+    "layernorm_theory": Row(
         "Estimates of what theorems, laws and formulas say, and of what is published of them.",
         "layernorm.checks_theory:table",
         values=LEVEL
@@ -154,7 +154,7 @@ FILES |= {
         environment="synthetic",
         needs=SIMULATION,
     ),
-    "layernorm_random_weights": made.Made(
+    "layernorm_random_weights": Row(
         "Recency of decoders with heads and random weights.",
         "layernorm.simulation:random_weights",
         values=config["layernorm"]["random_weights"],
@@ -168,4 +168,4 @@ FILES |= {
 rule layernorm:
     """Every figure and table of Kim et al. 2026."""
     input:
-        of_wing("layernorm"),
+        wing_outputs("layernorm"),

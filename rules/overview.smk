@@ -3,7 +3,7 @@
 # last built something.
 
 
-TABLES["scorecard"] = made.Made(
+TABLES["scorecard"] = Row(
     "One verdict for each claim of the papers, and every comparison behind it; the text is what a run of all or of the scorecard ends with.",
     "verdicts.pages:made",
     {
@@ -21,13 +21,13 @@ TABLES["scorecard"] = made.Made(
     caption="overview/scorecard",
     group="scorecard",
 )
-FILES["findings"] = made.Made(
+FILES["findings"] = Row(
     "What the report opens with: four questions, and what this run answers.",
     "verdicts.pages:findings",
     {"table": "results/tables/scorecard.csv"},
     outputs={"rst": "results/findings.rst"},
 )
-FIGURES["scorecard"] = made.Made(
+FIGURES["scorecard"] = Row(
     "How many claims of each paper have which verdict.",
     "verdicts.figures:counts",
     {"table": "results/tables/scorecard.csv"},
@@ -40,7 +40,7 @@ FIGURES["scorecard"] = made.Made(
 rule scorecard:
     """The verdict on every claim, and a figure that counts verdicts; ends with how many claims of each kind have which verdict."""
     input:
-        of_wing("scorecard"),
+        wing_outputs("scorecard"),
 
 
 RESULTS = [

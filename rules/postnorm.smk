@@ -9,7 +9,7 @@ TRIALS = runs_of_postnorm.experiments(POSTNORM)
 COMPLEMENTS, LANGUAGES = POSTNORM["set_complement"]["lengths"], POSTNORM["languages"]["lengths"]
 TESTS = "results/postnorm/{task}/tests.parquet"
 # The params of a rule that trains all of one experiment.
-of_experiment = lambda name, **others: {"experiment": name, "trials": TRIALS[name], "run_facts": {}} | others
+experiment_params = lambda name, **others: {"experiment": name, "trials": TRIALS[name], "run_facts": {}} | others
 
 
 wildcard_constraints:
@@ -44,7 +44,7 @@ use rule postnorm_train as postnorm_train_widths with:
     log:
         "logs/postnorm/dimension.log",
     params:
-        **of_experiment("dimension"),
+        **experiment_params("dimension"),
 
 
 use rule postnorm_train as postnorm_train_depth with:
@@ -54,7 +54,7 @@ use rule postnorm_train as postnorm_train_depth with:
     log:
         "logs/postnorm/depth.log",
     params:
-        **of_experiment("depth"),
+        **experiment_params("depth"),
 
 
 use rule postnorm_train as postnorm_train_averages with:
@@ -65,7 +65,7 @@ use rule postnorm_train as postnorm_train_averages with:
     log:
         "logs/postnorm/averaging.log",
     params:
-        **of_experiment("averaging", run_facts=runs_of_postnorm.record(POSTNORM, "averaging")),
+        **experiment_params("averaging", run_facts=runs_of_postnorm.record(POSTNORM, "averaging")),
 
 
 use rule postnorm_train as postnorm_train_stability with:
@@ -75,7 +75,7 @@ use rule postnorm_train as postnorm_train_stability with:
     log:
         "logs/postnorm/stability.log",
     params:
-        **of_experiment("stability"),
+        **experiment_params("stability"),
 
 
 use rule postnorm_train as postnorm_sweep with:
@@ -85,7 +85,7 @@ use rule postnorm_train as postnorm_sweep with:
     log:
         "logs/evidence/postnorm/learning_rates.log",
     params:
-        **of_experiment("sweep", labels={"scale": config["scale"]}),
+        **experiment_params("sweep", labels={"scale": config["scale"]}),
 
 
 use rule postnorm_train as postnorm_sweep_stability with:
@@ -95,57 +95,57 @@ use rule postnorm_train as postnorm_sweep_stability with:
     log:
         "logs/evidence/postnorm/stability_rates.log",
     params:
-        **of_experiment("sweep_stability", labels={"scale": config["scale"]}),
+        **experiment_params("sweep_stability", labels={"scale": config["scale"]}),
 
 
-# Figures and tables: a row each, see rules/made.smk.
+# Figures and tables: a row each, see rules/rows.smk.
 
 POSTNORM_LEVEL = {"level": config["postnorm"]["level"]}
 
 FIGURES |= {
-    "postnorm/set_complement": made.Made(
+    "postnorm/set_complement": Row(
         "Set Complement Task: distance to the target against the tokens present, for every scheme, with the laws.",
         "postnorm.figures:set_complement",
         {"tests": collect(TESTS, task=COMPLEMENTS)},
         POSTNORM_LEVEL,
     ),
-    "postnorm/resharpening": made.Made(
+    "postnorm/resharpening": Row(
         "Resharpening, Section 4.3: logit gaps by the law that they follow, and dispersion of attention.",
         "postnorm.figures:resharpening",
         {"tests": collect(TESTS, task=COMPLEMENTS)},
         POSTNORM_LEVEL,
     ),
-    "postnorm/construction": made.Made(
+    "postnorm/construction": Row(
         "Section 4.3 (our addition): networks that are built by hand follow both laws of the gap.",
         "postnorm.figures:construction",
         {"table": "results/postnorm/construction.csv"},
     ),
-    "postnorm/dimension": made.Made(
+    "postnorm/dimension": Row(
         "Width d >= v - 1, Section 4.2: distance against the width of the minimal transformer.",
         "postnorm.figures:dimension",
         {"table": "results/postnorm/dimension.parquet"},
         POSTNORM_LEVEL,
     ),
-    "postnorm/bema": made.Made(
+    "postnorm/bema": Row(
         "Averages, Section 4.5: last weights, EMA and BEMA.",
         "postnorm.figures:bema",
         {"table": "results/postnorm/averaging/tests.parquet"},
         POSTNORM_LEVEL,
     ),
-    "postnorm/formal_languages": made.Made(
+    "postnorm/formal_languages": Row(
         "Maximum retrieval, Dyck and Tomita languages: distance and ROC AUC by length.",
         "postnorm.figures:formal_languages",
         {"tests": collect(TESTS, task=LANGUAGES)},
         POSTNORM_LEVEL,
     ),
-    "postnorm/stability": made.Made(
+    "postnorm/stability": Row(
         "Stability (our addition): losses and gradients of every scheme without warmup.",
         "postnorm.figures:stability",
         {"table": "results/postnorm/stability.parquet"},
     ),
 }
 TABLES |= {
-    "postnorm/checks": made.Made(
+    "postnorm/checks": Row(
         "Verdicts on norms after attention: lengths, laws, widths, averages, languages, stability.",
         "postnorm.checks:checks",
         {
@@ -164,7 +164,7 @@ TABLES |= {
     ),
 }
 FILES |= {
-    "postnorm_construct": made.Made(
+    "postnorm_construct": Row(
         "Test the network that is built by hand.",
         "postnorm.construction:distances",
         values={
@@ -176,7 +176,7 @@ FILES |= {
         outputs={"csv": "results/postnorm/construction.csv"},
         environment="synthetic",
     ),
-    "postnorm_evidence": made.Made(
+    "postnorm_evidence": Row(
         "Tests by length of the networks of long trainings.",
         "postnorm.checks:evidence",
         {
@@ -196,4 +196,4 @@ FILES |= {
 rule postnorm:
     """Every figure and table of Zsamboki et al. 2025."""
     input:
-        of_wing("postnorm"),
+        wing_outputs("postnorm"),

@@ -48,12 +48,12 @@ rule released_schedules:
         "../scripts/released/schedules.py"
 
 
-# Profiles, tables and figures: a row each, see rules/made.smk.
+# Profiles, tables and figures: a row each, see rules/rows.smk.
 
 RELEASED = {"environment": "published", "group": "released"}
 
 FILES |= {
-    "released_rollout": made.Made(
+    "released_rollout": Row(
         "Roll attention out under every variant, by released and faithful slopes and content, at every length.",
         "released.profiles:predict",
         {
@@ -70,7 +70,7 @@ FILES |= {
         needs={"runtime": 20},
         **RELEASED,
     ),
-    "released_lengths": made.Made(
+    "released_lengths": Row(
         "Follow the profiles of every model on the primary data set from a few tokens to very many.",
         "released.profiles:follow_lengths",
         {
@@ -86,7 +86,7 @@ FILES |= {
     ),
 }
 RELEASED_TABLES = {
-    "structural/published_variants": made.Made(
+    "structural/published_variants": Row(
         "What the profiles look like, beside the distances that the paper prints, and whether these can be theirs.",
         "released.variants:tabulate",
         {
@@ -99,7 +99,7 @@ RELEASED_TABLES = {
         caption="released/variants",
         **RELEASED,
     ),
-    "structural/published_drawn": made.Made(
+    "structural/published_drawn": Row(
         "Rollouts of bloom-176b against the measured influence that its authors drew.",
         "released.shapes:compare_with_drawing",
         {
@@ -121,7 +121,7 @@ RELEASED_EVIDENCE = {
     name: f"results/evidence/structural/released/{name}.csv"
     for name in ("statistics", "profiles", "distances", "drawn", "source")
 }
-FILES["released_evidence"] = made.Made(
+FILES["released_evidence"] = Row(
     "What evidence/ keeps of the released numbers: profiles, what is said of them, and where they came from.",
     "released.shapes:evidence",
     {
@@ -137,7 +137,7 @@ FILES["released_evidence"] = made.Made(
     **RELEASED,
 )
 RELEASED_FIGURES = {
-    f"structural/published_{figure}": made.Made(
+    f"structural/published_{figure}": Row(
         "Figures 1, 2 of the big models: rollout variants (a), (b), (c), and where (d) may lie.",
         "released.figures:fig1",
         {
@@ -152,7 +152,7 @@ RELEASED_FIGURES = {
     )
     for figure, models in {"fig1": RELEASED_FIG1, "fig2": RELEASED_FIG2}.items()
 } | {
-    "structural/published_fig4": made.Made(
+    "structural/published_fig4": Row(
         "Figure 4 of the big models: residual mixing across layers, with a panel for each data set.",
         "released.figures:fig4",
         {"mixing": collect(RELEASED_MIXING, **EVERY_MODEL)},
@@ -160,7 +160,7 @@ RELEASED_FIGURES = {
         caption="released/draw_fig4",
         group="released",
     ),
-    "structural/published_long": made.Made(
+    "structural/published_long": Row(
         "How the predicted profile changes from a few tokens to very many (our addition).",
         "released.figures:lengths",
         {name: f"results/published/lengths/{name}.csv" for name in ("samples", "sums")},
@@ -178,4 +178,4 @@ rule all_published:
     input:
         *RELEASED_EVIDENCE.values(),
         collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_LENGTHS, variant=released.VARIANTS),
-        files_of(RELEASED_FIGURES, RELEASED_TABLES),
+        row_outputs(RELEASED_FIGURES, RELEASED_TABLES),

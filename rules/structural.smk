@@ -51,10 +51,10 @@ measured_of = lambda asked, checkpoint: [
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 
 
-# Figures, tables and what they are made from: a row each, see rules/made.smk.
+# Figures, tables and what they are made from: a row each, see rules/rows.smk.
 
 FIGURES |= {
-    f"structural/{figure}": made.Made(
+    f"structural/{figure}": Row(
         "Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d).",
         "structural.figures:fig1",
         {"profiles": collect(PROFILES, run=checkpoints(models), **AT_STANDARD)},
@@ -64,38 +64,38 @@ FIGURES |= {
     if models
 }
 if TRAINED:
-    FIGURES["structural/training"] = made.Made(
+    FIGURES["structural/training"] = Row(
         "What training does to the profile: measured influence and (b) at every kept step (our addition).",
         "structural.figures:training",
         {"profiles": collect(PROFILES, run=checkpoints(TRAINED, STEPS), **AT_STANDARD)},
     )
 FIGURES |= {
-    "structural/fig3": made.Made(
+    "structural/fig3": Row(
         "Figure 3: measured influence at the long length, every model and data set.",
         "structural.figures:fig3",
         {"profiles": collect(PROFILES, **EVERYWHERE, n=LONG)},
     ),
-    "structural/fig4": made.Made(
+    "structural/fig4": Row(
         "Figure 4: residual mixing across layers, with a panel for each data set.",
         "structural.figures:fig4",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
     ),
-    "structural/fig5": made.Made(
+    "structural/fig5": Row(
         "Figure 5: mean content logits of representative layers and heads, one seed of each model.",
         "structural.figures:fig5",
         {"measured": collect(OF_RUN, run=[checkpoints([model])[0] for model in MODELS], dataset=PRIMARY, n=HEATMAP)},
     ),
-    "structural/long_training": made.Made(
+    "structural/long_training": Row(
         "Influence, residual mixing, content and distances at steps of a longer training, from evidence/ (our addition).",
         "structural.figures_long_training:long_training",
         {name: project(f"evidence/structural/language-model/{file}.csv") for name, file in STRUCTURAL_EVIDENCE.items()},
     ),
-    "structural/forces": made.Made(
+    "structural/forces": Row(
         "Propositions 4.2-4.5: what depth, mixing, positional bias and diagonal content do to early tokens' share.",
         "structural.figures:forces",
         {"table": "results/theory/forces.csv"},
     ),
-    "structural/pretrained": made.Made(
+    "structural/pretrained": Row(
         "Pretrained decoders by gradients and by replacement, beside rollouts, copies, and bloom-176b as drawn (our addition).",
         "structural.figures_pretrained:pretrained",
         {
@@ -106,19 +106,19 @@ FIGURES |= {
         },
         AT_STANDARD,
     ),
-    "structural/recall": made.Made(
+    "structural/recall": Row(
         "Recall and influence by place in pretrained decoders: three measures (our addition).",
         "structural.figures_pretrained:recall",
         {"profiles": "results/recall/profiles.csv"},
     ),
-    "structural/dichotomy": made.Made(
+    "structural/dichotomy": Row(
         "Theorem 5.5: what lies beyond the first token against depth, for summable and other schedules of lambda.",
         "structural.figures:dichotomy",
         {"table": "results/theory/dichotomy.csv"},
     ),
 }
 
-FIGURES["structural/big_models"] = made.Made(
+FIGURES["structural/big_models"] = Row(
     "Figures 1, 2 of the paper's five models, from evidence/: (a), (b), (c), and (d) as its authors drew it.",
     "released.figures:as_released",
     {
@@ -138,7 +138,7 @@ DISTANCES = {
 }
 
 if TRAINED:
-    TABLES["structural/table1"] = made.Made(
+    TABLES["structural/table1"] = Row(
         "Table 1: size of every model, and the loss that it reached.",
         "structural.tables:table1",
         {
@@ -149,7 +149,7 @@ if TRAINED:
         {"architectures": {model: config["models"][model]["architecture"] for model in TRAINED}},
     )
 TABLES |= {
-    f"structural/{table}": made.Made(
+    f"structural/{table}": Row(
         OF_DISTANCES,
         "structural.tables:distances",
         {
@@ -163,7 +163,7 @@ TABLES |= {
     for table, files in DISTANCES.items()
 }
 TABLES |= {
-    "structural/table5": made.Made(
+    "structural/table5": Row(
         "Table 5: how alike mean content logits are on the diagonal and below it, two ways.",
         "structural.content:table5",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
@@ -173,24 +173,24 @@ TABLES |= {
             * attempt
         },
     ),
-    "structural/shift": made.Made(
+    "structural/shift": Row(
         "Section 6.1: in how many heads content shifts the diagonal the same way.",
         "structural.content:shift",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
         INTERVALS,
     ),
-    "structural/monotonicity": made.Made(
+    "structural/monotonicity": Row(
         "Assumption 4.1: violations of stochastic monotonicity, by measured attention and the authors' construction.",
         "structural.content:monotonicity_of_layers",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
         readable="structural.content:readable_kernels",
     ),
-    "structural/licences": made.Made(
+    "structural/licences": Row(
         "Table 6: licences of the models and texts, the paper's and ours.",
         "structural.tables:licences",
         {"published": project("published/structural_licences.csv")},
     ),
-    "structural/propositions": made.Made(
+    "structural/propositions": Row(
         "Verdicts on Propositions 4.2-4.5, Lemma 5.4 and Theorem 5.5, and the curves that their figures draw.",
         "structural.checks_theory:tables",
         {"predicted": project("published/predictions.csv")},
@@ -202,7 +202,7 @@ TABLES |= {
     ),
 }
 
-TABLES["structural/checks"] = made.Made(
+TABLES["structural/checks"] = Row(
     "Verdicts: each claim of the paper against what was measured, with its interval.",
     "structural.checks:verdicts",
     {
@@ -238,7 +238,7 @@ TABLES["structural/checks"] = made.Made(
 ROLLOUT = "{model}/{checkpoint}/{dataset}/n{n}"
 
 FILES |= {
-    "rollout": made.Made(
+    "rollout": Row(
         "Roll attention out under every variant of Section 6.2 and compare with the measured influence.",
         "position_card.rollout.comparison:tables",
         {"measured": MEASURED},
@@ -250,7 +250,7 @@ FILES |= {
         group="rollouts",
         needs={"mem_mb": memory(2000), "runtime": 20},
     ),
-    "structural_pretrained": made.Made(
+    "structural_pretrained": Row(
         "What was measured of a pretrained decoder and its copies, as tables: what is judged, and what is drawn.",
         "structural.pretrained:tables",
         {
@@ -267,7 +267,7 @@ FILES |= {
         wildcards={"model": any_of(PRETRAINED["models"])},
         needs={"mem_mb": memory(2000), "runtime": 20},
     ),
-    "structural_recall": made.Made(
+    "structural_recall": Row(
         "What pretrained decoders recall of each place, as tables: what is judged, and what is drawn.",
         "structural.recall:tables",
         recalled_by(PRETRAINED["models"]),
@@ -275,7 +275,7 @@ FILES |= {
         outputs={name: f"results/recall/{name}.csv" for name in ("values", "profiles")},
         needs={"mem_mb": memory(1000), "runtime": 10},
     ),
-    "structural_evidence": made.Made(
+    "structural_evidence": Row(
         "What is measured and predicted of language models at every kept step of long trainings, and their losses.",
         "structural.evidence:evidence",
         {
@@ -299,7 +299,7 @@ FILES |= {
         },
         log="logs/evidence/structural/{group}.log",
     ),
-    "structural_evidence_pretrained": made.Made(
+    "structural_evidence_pretrained": Row(
         "Both ends of pretrained decoders and of their copies, by gradients and by replacement, and their rollouts.",
         "structural.evidence_decoders:evidence",
         {
@@ -313,7 +313,7 @@ FILES |= {
         environment="language-models",
         log="logs/evidence/structural/{group}_pretrained.log",
     ),
-    "structural_evidence_recall": made.Made(
+    "structural_evidence_recall": Row(
         "What pretrained decoders recall of each place.",
         "structural.recall:tables",
         recalled_by(EVIDENCE["pretrained"]),
@@ -400,4 +400,4 @@ rule measure_recall:
 rule structural:
     """Every figure and table of Herasimchyk et al. 2026."""
     input:
-        of_wing("structural"),
+        wing_outputs("structural"),

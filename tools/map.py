@@ -15,7 +15,7 @@ import pandas as pd
 
 from position_bias.verdicts.registry import shows
 from position_bias.workflow.definitions import Library
-from position_bias.workflow.made import module_of
+from position_bias.workflow.rows import module_name
 from tools import workflow
 from tools.workflow import Rule
 
@@ -63,7 +63,7 @@ def written() -> dict[str, Rule]:
 
 def modules(rule: Rule) -> list[str]:
     """Library modules that a rule's row names, or that its script imports, but those that every script does."""
-    found = [LIBRARY.file(module_of(function)) for function in rule.functions]
+    found = [LIBRARY.file(module_name(function)) for function in rule.functions]
     if rule.script and not found:
         imported = sorted(map(LIBRARY.file, LIBRARY.imports(rule.script)))
         own = Path(rule.script).name

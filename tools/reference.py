@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 import yaml
 
 from position_bias import settings
-from position_bias.workflow.configuration import Part, below, part
+from position_bias.workflow.configuration import KeyAnnotation, below, part
 from position_bias.workflow.section import Bounds, Items, Words
 
 NAMED = "NAME"  # stands for the names that the configuration gives
@@ -41,7 +41,7 @@ def page(described: type, config: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _rows(key: str, found: Part, defaults: list[Any]) -> Iterator[tuple[str, ...]]:
+def _rows(key: str, found: KeyAnnotation, defaults: list[Any]) -> Iterator[tuple[str, ...]]:
     """Rows of the table for a key and all below it: key, meaning, what it may be, default.
 
     `defaults` are the values of `key` in the configuration, one for each name above it.
@@ -57,7 +57,7 @@ def _rows(key: str, found: Part, defaults: list[Any]) -> Iterator[tuple[str, ...
             yield from _rows(f"{key}.{name}", below(found, name), values)
 
 
-def allowed(found: Part) -> str:
+def allowed(found: KeyAnnotation) -> str:
     """What a value may be, in words: `whole number, at least 1, at most 9`, or `one of auto, cpu, cuda`."""
     if found.nullable:
         return f"{allowed(found._replace(nullable=False))} or null"

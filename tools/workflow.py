@@ -21,10 +21,10 @@ from snakemake.io import strip_wildcard_constraints
 from snakemake.iocontainers import Wildcards
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
-from position_bias.workflow.made import OF_RULES
+from position_bias.workflow.rows import RULE_PARAMS
 
 ROOT = Path(__file__).resolve().parents[1]
-ROWS = "rules/made.smk"  # where rules are made of the rows that stand in the files of the wings
+ROWS = "rules/rows.smk"  # where rules are made of the rows that stand in the files of the wings
 WRITTEN = {"position_card": "structural", "verdicts": "overview"}  # rows whose function no wing has
 
 
@@ -163,7 +163,7 @@ def _read(rule: Any, first: str) -> Rule:
         file=file,
         uses=None if first == rule.name else first,
         functions=functions,
-        values=tuple(name for name, _ in rule.params.items() if name not in OF_RULES) if functions else (),
+        values=tuple(name for name, _ in rule.params.items() if name not in RULE_PARAMS) if functions else (),
         docstring=rule.docstring or "",
         script=_path(os.path.join(folder, rule.script)) if rule.script else None,
         conda=_path(os.path.join(folder, rule.conda_env)) if rule.conda_env else None,

@@ -21,7 +21,7 @@ from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike
 
 from position_bias.emergence import gaps as accuracy_gaps
-from position_bias.emergence.task import Task, for_vocabulary
+from position_bias.emergence.task import RetrievalTask, for_vocabulary
 from position_card.drawing.intervals import from_to, marked
 from position_card.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_look, legend, side_by_side
 from position_card.drawing.panels import curves, panels
@@ -326,7 +326,7 @@ def _dots(axes: Axes, at: ArrayLike, per_seed: pd.DataFrame, colour: Colour, spr
     axes.scatter(np.asarray(at) + aside, per_seed["gap"], s=4, alpha=0.75, zorder=3, **looks)
 
 
-def _reference_lines(row: Sequence[Axes], task: Task) -> list[Line2D]:
+def _reference_lines(row: Sequence[Axes], task: RetrievalTask) -> list[Line2D]:
     """Accuracies of guessing, in each panel of a row; what to put into the legend."""
     bottom = row[0].get_ylim()[0]
     beyond = " (below the axis)" if task.chance < bottom else ""

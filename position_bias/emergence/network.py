@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias.emergence.runs import Network
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import RetrievalTask
 from position_bias.small_networks import norms
 from position_bias.small_networks.ensemble import Parameters, generators, uniform
 from position_bias.small_networks.settings import Placement
@@ -37,7 +37,7 @@ Weights = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Stack:
+class NetworkStack:
     """What the members of a stack share (depth, wiring, rotation, norms), and the positional part of each."""
 
     depth: int
@@ -49,14 +49,14 @@ class Stack:
 
 
 def stack(
-    task: Task,
+    task: RetrievalTask,
     networks: Sequence[Network],
     depth: int,
     residual: bool,
     device: str,
     dtype: torch.dtype = torch.float32,
     placement: Placement = "none",
-) -> Stack:
+) -> NetworkStack:
     """Return the stack of `networks`, of which all use RoPE or none does.
 
     Norms need residual connections: without these, there is no sum to place them by. Raises ValueError for a mask or
@@ -71,16 +71,18 @@ def stack(
     if networks[0].encoding == "rope":
         angles = torch.from_numpy(attention.rotary_angles(task.tokens, task.width))
         rotation = torch.polar(torch.ones_like(angles), angles).to(device, dtype.to_complex())
-    return Stack(depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation, placement)
+    return NetworkStack(
+        depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation, placement
+    )
 
 
-def attention_logits(task: Task, network: Network) -> attention.Array:
+def attention_logits(task: RetrievalTask, network: Network) -> attention.Array:
     """What a network's mask and decay add to its attention logits, `[T, T]`. Raises ValueError as `stack` does."""
     towards_earlier = np.minimum(attention.alibi_bias(task.tokens, [network.slope])[0], 0)  # Eq. 2: 0 for later tokens
     return np.where(mask(task, network), towards_earlier if network.encoding == "decay" else 0.0, -np.inf)
 
 
-def mask(task: Task, network: Network) -> attention.Mask:
+def mask(task: RetrievalTask, network: Network) -> attention.Mask:
     """Return which tokens a query may read, `[T, T]`. Raises ValueError as `stack` does."""
     match network.mask:
         case "none":
@@ -93,7 +95,9 @@ def mask(task: Task, network: Network) -> attention.Mask:
             return attention.prefix_mask(task.tokens, network.reach)
 
 
-def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement: Placement = "none") -> Parameters:
+def initial(
+    task: RetrievalTask, depth: int, seeds: Sequence[int], device: str, placement: Placement = "none"
+) -> Parameters:
     """Return untrained weights, one member a seed: a network of another mask, encoding or norm starts from the same."""
     d, L = task.width, task.labels
     drawn = generators(seeds, "weights")
@@ -106,12 +110,12 @@ def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement
     return {name: uniform(drawn, shape, d, device) for name, shape in shapes.items()} | ones
 
 
-def encoded(stack: Stack, tokens: Tensor) -> Tensor:
+def encoded(stack: NetworkStack, tokens: Tensor) -> Tensor:
     """Return the tokens `[E, S, T, d]` with the sinusoids of the members that have them."""
     return tokens if stack.added is None else tokens + stack.added
 
 
-def represented(weights: Weights, stack: Stack, tokens: Tensor) -> tuple[Tensor, Tensor]:
+def represented(weights: Weights, stack: NetworkStack, tokens: Tensor) -> tuple[Tensor, Tensor]:
     """Return the tokens after all layers, `[E, S, T, d]`, and the attention of every layer, `[E, depth, S, T, T]`."""
     x = encoded(stack, tokens)
     maps: list[Tensor] = []
@@ -198,7 +202,7 @@ class _Tokens:
         return read if self.W_V is None else torch.baddbmm(_mean(shares, self.x), read, self.W_V)
 
 
-def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
+def label_logits(weights: Weights, stack: NetworkStack, tokens: Tensor) -> Tensor:
     """Return the logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
     if stack.placement != "none":
         return classify(weights, represented(weights, stack, tokens)[0][:, :, -1])
@@ -217,7 +221,7 @@ def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
     return classify(weights, torch.baddbmm(query, context, W_V) if stack.residual else torch.bmm(context, W_V))
 
 
-def _folded(weights: Weights, stack: Stack) -> list[tuple[Tensor, Tensor, Tensor]]:
+def _folded(weights: Weights, stack: NetworkStack) -> list[tuple[Tensor, Tensor, Tensor]]:
     """W_Q / sqrt(d), W_K and W_V of each layer; without residual connections times the W_V of the layers before."""
     layers: list[tuple[Tensor, Tensor, Tensor]] = []
     for layer in range(stack.depth):
@@ -228,7 +232,7 @@ def _folded(weights: Weights, stack: Stack) -> list[tuple[Tensor, Tensor, Tensor
     return layers
 
 
-def _attention(stack: Stack, read: _Tokens, W_Q: Tensor, W_K: Tensor) -> Tensor:
+def _attention(stack: NetworkStack, read: _Tokens, W_Q: Tensor, W_K: Tensor) -> Tensor:
     """Attention of all queries, `[E, S, T, T]`."""
     x, P = read.x, read.A
     if stack.rotation is None:
@@ -241,7 +245,7 @@ def _attention(stack: Stack, read: _Tokens, W_Q: Tensor, W_K: Tensor) -> Tensor:
     return functional.softmax(scores + stack.logits, -1)
 
 
-def _last_attention(stack: Stack, read: _Tokens, last: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
+def _last_attention(stack: NetworkStack, read: _Tokens, last: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
     """Attention of the `last` token [E, S, d] alone, `[E, S, T]`."""
     if stack.rotation is None:
         scores = read.products(torch.bmm(last, W_Q @ W_K.transpose(1, 2)))

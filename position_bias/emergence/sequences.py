@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.emergence.task import PAIRS, Omega, Task
+from position_bias.emergence.task import PAIRS, Omega, RetrievalTask
 from position_card.core import runtime
 
 
@@ -25,7 +25,7 @@ class World:
     shared: Tensor  # [S, d] the common direction of a fixed vocabulary
 
 
-def world(task: Task, seeds: Sequence[int], device: str) -> World:
+def world(task: RetrievalTask, seeds: Sequence[int], device: str) -> World:
     """Draw the classes, the labels and the shared direction of every seed."""
     items, label_of, labels, shared = [], [], [], []
     for seed in seeds:
@@ -39,14 +39,16 @@ def world(task: Task, seeds: Sequence[int], device: str) -> World:
     return World(means, torch.stack(label_of), torch.stack(labels), directions)
 
 
-class Batches:
+class RetrievalBatches:
     """Training batches of the seeds: `batches(iteration)` gives tokens `[S, M, T, d]` and labels to predict `[S, M]`.
 
     The query is of the class of the item at one of the positions `bias`, counted from 1 and drawn at random; of any
     item where it is empty.
     """
 
-    def __init__(self, task: Task, world: World, seeds: Sequence[int], bias: Sequence[int], batch: int) -> None:
+    def __init__(
+        self, task: RetrievalTask, world: World, seeds: Sequence[int], bias: Sequence[int], batch: int
+    ) -> None:
         self.task, self.world, self.seeds, self.batch = task, world, list(seeds), batch
         device = world.items.device
         self.answers = torch.tensor(list(bias) or range(1, task.items + 1), device=device) - 1
@@ -102,11 +104,11 @@ class Novel:
 
 
 def novel(
-    task: Task, world: World, seeds: Sequence[int], sequences: int, part: object = 0, omega: Omega = "training"
+    task: RetrievalTask, world: World, seeds: Sequence[int], sequences: int, part: object = 0, omega: Omega = "training"
 ) -> Novel:
     """Draw `sequences` of novel classes with labels that training knows; another `part` gives others.
 
-    All draws but that of the common direction are the same for every `omega` (see `Task.omegas`).
+    All draws but that of the common direction are the same for every `omega` (see `RetrievalTask.omegas`).
     """
     device = str(world.items.device)
     shape = (sequences, task.classes_shown)
@@ -153,7 +155,7 @@ def plain_set(drawn: Novel) -> tuple[Tensor, Tensor]:
     return _interleave(drawn.items, drawn.queries[:, rows, answers], drawn), drawn.labels[:, rows, answers]
 
 
-def test_sets(task: Task) -> list[tuple[int, int]]:
+def test_sets(task: RetrievalTask) -> list[tuple[int, int]]:
     """The pair sets of the evaluation as (answer, twin), [a, b] and [b, a] for each pair."""
     pairs = [(task.position(a), task.position(b)) for a, b in PAIRS]
     return [order for a, b in pairs for order in ((a, b), (b, a))]
@@ -163,18 +165,18 @@ def _generator(device: str, *parts: object) -> torch.Generator:
     return torch.Generator(device).manual_seed(runtime.seed(*parts))
 
 
-def _normal(task: Task, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+def _normal(task: RetrievalTask, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.randn(shape, generator=generator, device=generator.device) * task.spread
 
 
-def _class_vectors(task: Task, means: Tensor, shared: Tensor) -> Tensor:
+def _class_vectors(task: RetrievalTask, means: Tensor, shared: Tensor) -> Tensor:
     """(mu + lambda omega) / sqrt(1 + lambda^2) (App. L), or mu / sqrt(1 + eps^2), to which noise is added (App. J)."""
     if task.vocabulary == "gaussian":
         return means / math.sqrt(1 + task.noise**2)
     return (means + task.anisotropy * shared) / math.sqrt(1 + task.anisotropy**2)
 
 
-def _noise_scale(task: Task) -> float:
+def _noise_scale(task: RetrievalTask) -> float:
     """Standard deviation of a coordinate of an item around its class's mean."""
     return task.noise * task.spread / math.sqrt(1 + task.noise**2)
 
@@ -190,7 +192,7 @@ def _distinct(uniform: Tensor, classes: int) -> Tensor:
     return torch.stack(chosen, -1)
 
 
-def _arrangement(task: Task, uniform: Tensor) -> Tensor:
+def _arrangement(task: RetrievalTask, uniform: Tensor) -> Tensor:
     """Which of the sequence's classes stands at each position `[..., n]`: every class B times, in random order."""
     return uniform.argsort(-1) % task.classes_shown
 

@@ -26,7 +26,7 @@ class Iterations:
 
 
 @section
-class Training:
+class RetrievalTraining:
     """How networks are trained."""
 
     batch: Annotated[Count, "sequences of an iteration"]
@@ -110,7 +110,7 @@ class Emergence:
     """Wu et al. 2025: attention-only networks on a synthetic retrieval task."""
 
     task: task.Numbers
-    training: Training
+    training: RetrievalTraining
     testing: Testing
     decay: Annotated[float, Bounds(0, 1000), "slope of the decay mask, in logits a token"]
     networks: Annotated[

@@ -9,7 +9,7 @@ import torch
 
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
-from position_bias.emergence.task import Omega, Task
+from position_bias.emergence.task import Omega, RetrievalTask
 from position_bias.emergence.training import Member
 from position_bias.small_networks.ensemble import Parameters
 from position_card.rollout import attention
@@ -33,7 +33,7 @@ def uniform_attention(mask: attention.Mask) -> Array:
 
 
 def measure(
-    task: Task,
+    task: RetrievalTask,
     members: Sequence[Member],
     weights: Parameters,
     depth: int,
@@ -72,10 +72,10 @@ def measure(
 
 @torch.no_grad()
 def _over_sequences(
-    task: Task,
+    task: RetrievalTask,
     seed: int,
     parameters: Parameters,
-    stack: networks.Stack,
+    stack: networks.NetworkStack,
     mask: attention.Mask,
     count: int,
     thresholds: Sequence[float],

@@ -85,7 +85,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Task(Numbers):
+class RetrievalTask(Numbers):
     """The task with a vocabulary.
 
     Items are vectors around their class's mean (`gaussian`), or one fixed vector a class, all of which share a
@@ -104,8 +104,8 @@ class Task(Numbers):
         return ("training", "fresh") if self.vocabulary == "fixed" and self.anisotropy > 0 else ("none",)
 
 
-def for_vocabulary(name: str, numbers: Mapping[str, Any]) -> Task:
+def for_vocabulary(name: str, numbers: Mapping[str, Any]) -> RetrievalTask:
     """Return the task with vocabulary gaussian, fixed or isotropic, the fixed one without a common direction."""
     if name == "isotropic":
-        return Task(**{**numbers, "vocabulary": "fixed", "anisotropy": 0.0})
-    return Task(**{**numbers, "vocabulary": name})
+        return RetrievalTask(**{**numbers, "vocabulary": "fixed", "anisotropy": 0.0})
+    return RetrievalTask(**{**numbers, "vocabulary": name})

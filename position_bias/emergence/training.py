@@ -14,9 +14,9 @@ from torch import Tensor
 from position_bias.emergence import network as networks
 from position_bias.emergence import runs, sequences
 from position_bias.emergence.runs import Network, Study
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import RetrievalTask
 from position_bias.small_networks import ensemble
-from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
+from position_bias.small_networks.ensemble import Parameters, Recipe, TrainingResult
 from position_card.core.checkpoint import Place
 from position_card.core.runtime import InputError
 
@@ -49,7 +49,7 @@ def named(labels: Sequence[Mapping[str, Any]]) -> list[Member]:
 
 
 @dataclass(frozen=True)
-class Setting:
+class StudySetting:
     """How the members of a study train and how they are tested."""
 
     recipe: Recipe
@@ -60,7 +60,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """What became of the members. Those that diverged have no weights, and no tests from then on."""
 
     members: list[Member]
@@ -69,13 +69,13 @@ class Outcome:
 
 
 def train(
-    task: Task,
+    task: RetrievalTask,
     study: Study,
     depth: int,
     seeds: Sequence[int],
-    setting: Setting,
+    setting: StudySetting,
     place: Place,
-) -> Outcome:
+) -> StudyOutcome:
     """Train every network of `study` from every seed, in stacks.
 
     Members of one seed see the same classes, batches and test sets, and start from the same weights, so that networks
@@ -92,7 +92,7 @@ def train(
             f"every network of {depth} layers diverged at a learning rate of {setting.recipe.learning_rate:g}; "
             "lower emergence.training.learning_rate"
         )
-    return Outcome(
+    return StudyOutcome(
         members=[member for outcome in outcomes for member in outcome.members],
         weights={name: torch.cat([outcome.weights[name] for outcome in outcomes]) for name in outcomes[0].weights},
         curves=pd.concat([outcome.curves for outcome in outcomes], ignore_index=True),
@@ -116,7 +116,7 @@ def stacks(of: Sequence[Network], seeds: Sequence[int], largest: int) -> list[li
 
 def evaluate(
     answer: Callable[[Tensor], Tensor],
-    task: Task,
+    task: RetrievalTask,
     world: sequences.World,
     seeds: Sequence[int],
     rows: Tensor,
@@ -157,13 +157,13 @@ def _judge(logits: Tensor, labels: Tensor, in_context: Tensor) -> Tensor:
 
 
 def _train_stack(
-    task: Task,
+    task: RetrievalTask,
     study: Study,
     depth: int,
     members: list[Member],
-    setting: Setting,
+    setting: StudySetting,
     place: Place,
-) -> Outcome:
+) -> StudyOutcome:
     draw, loss, observe = _batches_and_tests(task, study, depth, members, setting, place.device)
     names = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding}" for member in members)
     seeds = {member.seed for member in members}
@@ -180,7 +180,7 @@ def _train_stack(
         description=f"depth {depth}, {', '.join(names)}, seeds {', '.join(map(str, sorted(seeds)))}",
     )
     finite = [index for index in range(len(members)) if index not in trained.diverged]
-    return Outcome(
+    return StudyOutcome(
         members=[members[index] for index in finite],
         weights={name: value[finite].cpu() for name, value in trained.parameters.items()},
         curves=pd.DataFrame(_rows(task, members, trained)),
@@ -188,14 +188,16 @@ def _train_stack(
 
 
 def _batches_and_tests(
-    task: Task, study: Study, depth: int, members: list[Member], setting: Setting, device: str
+    task: RetrievalTask, study: Study, depth: int, members: list[Member], setting: StudySetting, device: str
 ) -> tuple[ensemble.Draw, ensemble.Loss, ensemble.Observe]:
     """The draws of an iteration; the losses of the members on the batch made of them; what `evaluate` finds."""
     seeds = sorted({member.seed for member in members})
     rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
     one_each = rows.tolist() == list(range(len(seeds)))
     world = sequences.world(task, seeds, device)
-    batches = sequences.Batches(task, world, seeds, [task.position(name) for name in study.bias], setting.batch)
+    batches = sequences.RetrievalBatches(
+        task, world, seeds, [task.position(name) for name in study.bias], setting.batch
+    )
     of_members = [member.network for member in members]
     stack = networks.stack(task, of_members, depth, study.residual, device, placement=study.placement)
 
@@ -215,7 +217,7 @@ def _batches_and_tests(
     return batches.draw, loss, observe
 
 
-def _rows(task: Task, members: list[Member], trained: Trained) -> Iterator[dict[str, Any]]:
+def _rows(task: RetrievalTask, members: list[Member], trained: TrainingResult) -> Iterator[dict[str, Any]]:
     """The curves of every member as long as it is finite; the loss is the mean since the test before."""
     pairs = sequences.test_sets(task)
     sets = [*pairs, *((position, 0) for position in range(1, task.items + 1))]

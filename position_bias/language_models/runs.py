@@ -19,7 +19,7 @@ class Checkpoint(NamedTuple):
         return f"{self.model}/{self.name}"
 
 
-class Training(NamedTuple):
+class TrainingRun(NamedTuple):
     """A model trained here from one seed, whose files are below `results/models/{training}/`."""
 
     model: str
@@ -51,6 +51,6 @@ def checkpoints(config: Config, models: Iterable[str], at: Iterable[int] | None 
     return found
 
 
-def trainings(config: Config, models: Iterable[str]) -> list[Training]:
+def trainings(config: Config, models: Iterable[str]) -> list[TrainingRun]:
     """Every seed of models that are trained here."""
-    return [Training(model, seed) for model in models for seed in config["models"][model]["seeds"]]
+    return [TrainingRun(model, seed) for model in models for seed in config["models"][model]["seeds"]]

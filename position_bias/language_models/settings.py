@@ -17,12 +17,12 @@ TRAINED_CONTEXT = (
 )
 
 Source = Annotated[Given, "id on the Hugging Face hub, or a directory that starts with a slash or a dot"]
-OfModel = Annotated[Source, "id on the hub, a directory that starts with a slash or a dot, or package:NAME"]
+ModelSource = Annotated[Source, "id on the hub, a directory that starts with a slash or a dot, or package:NAME"]
 Pin = Annotated[str, Words("^([0-9a-f]{40}|[0-9a-f]{64})$", "40 or 64 hexadecimal digits")]
 Revision = Annotated[Pin | None, "commit of the hub, or sha256 of the file of a package; null for a directory"]
 Corpus = Literal["language-reference", "standard-library", "scientific-packages"]
-Trained = Literal["bloom", "mpt", "falcon", "llama"]
-Pretrained = Literal["bloom", "mpt", "falcon", "llama", "qwen3", "phi", "phi3"]
+TrainedFamily = Literal["bloom", "mpt", "falcon", "llama"]
+PretrainedFamily = Literal["bloom", "mpt", "falcon", "llama", "qwen3", "phi", "phi3"]
 
 
 @section
@@ -93,7 +93,7 @@ class Tokenizer:
 
 
 @section
-class Training:
+class TrainingSettings:
     """Training of every model of models."""
 
     datasets: Annotated[Names, "the data sets whose training text the models read"]
@@ -122,7 +122,7 @@ class Training:
 
 
 @section
-class Architecture:
+class ModelArchitecture:
     """The size of a model."""
 
     layers: Annotated[Count, "number of transformer blocks"]
@@ -136,21 +136,21 @@ class Architecture:
 
 
 @section
-class Model:
+class ModelSettings:
     """A model that is trained here."""
 
-    family: Annotated[Trained, "the transformers classes it is made of"]
+    family: Annotated[TrainedFamily, "the transformers classes it is made of"]
     seeds: Annotated[list[Seed], Items(1), "training seeds, one model each"]
-    architecture: Architecture
+    architecture: ModelArchitecture
 
 
 @section
 class HubModel:
     """A model of the hub."""
 
-    source: OfModel
+    source: ModelSource
     revision: Revision
-    family: Annotated[Pretrained, "the model type that its config.json names"]
+    family: Annotated[PretrainedFamily, "the model type that its config.json names"]
     positions: Annotated[Literal["own", "none"], "how tokens know their place; none: stored as rotary, trained without"]
     gpus: Annotated[int, Bounds(1, 64), "GPUs that its weights are spread over"]
     memory: Annotated[int, Bounds(1, 100_000), "memory of the host that a job with it needs, in GB"]
@@ -176,7 +176,7 @@ class Measure:
 
 Datasets = Annotated[dict[Name, Dataset], Items(1), "the data sets by name"]
 HubDatasets = Annotated[dict[Name, HubDataset], "data sets of the hub by name"]
-Models = Annotated[dict[Name, Model], Items(1), "the models by name"]
+Models = Annotated[dict[Name, ModelSettings], Items(1), "the models by name"]
 HubModels = Annotated[dict[Name, HubModel], "models of the hub by name"]
 PrimaryDataset = Annotated[Name, "the data set of the figures and tables that show one"]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the caller has imported it to build the model
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """How a model is trained: AdamW, linear warm-up, cosine decay to a tenth of the peak learning rate."""
 
     steps: int
@@ -45,7 +45,7 @@ Losses = dict[str, dict[int, float]]  # split -> step -> loss
 def train(
     model: "PreTrainedModel",
     tokens: NDArray[np.integer],
-    recipe: Recipe,
+    recipe: TrainingRecipe,
     place: Place,
     *,
     seed: int,
@@ -105,7 +105,7 @@ def train(
 # One step
 
 
-def learning_rate(recipe: Recipe, step: int) -> float:
+def learning_rate(recipe: TrainingRecipe, step: int) -> float:
     """The rate of step 1 .. `recipe.steps`: the peak at step `recipe.warmup`, a tenth of it at the last."""
     if step <= recipe.warmup:
         return recipe.learning_rate * step / recipe.warmup
@@ -113,7 +113,7 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     return recipe.learning_rate * (0.55 + 0.45 * math.cos(math.pi * decay))
 
 
-def adamw(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
+def adamw(model: torch.nn.Module, recipe: TrainingRecipe) -> torch.optim.AdamW:
     """Make AdamW over all parameters, with weight decay on matrices only."""
     matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     vectors = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
@@ -124,7 +124,7 @@ def adamw(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)
 
 
-def batch(tokens: NDArray[np.integer], recipe: Recipe, seed: int, step: int) -> NDArray[np.int64]:
+def batch(tokens: NDArray[np.integer], recipe: TrainingRecipe, seed: int, step: int) -> NDArray[np.int64]:
     """The windows of one step, drawn with replacement; int64 [batch, context]."""
     windows = np.lib.stride_tricks.sliding_window_view(tokens, recipe.context)
     chosen = np.random.default_rng([seed, step]).integers(len(windows), size=recipe.batch)
@@ -142,7 +142,12 @@ def summed_loss(logits: Tensor, tokens: Tensor) -> Tensor:
 
 
 def _update(
-    model: "PreTrainedModel", optimizer: torch.optim.AdamW, windows: Tensor, recipe: Recipe, step: int, bf16: bool
+    model: "PreTrainedModel",
+    optimizer: torch.optim.AdamW,
+    windows: Tensor,
+    recipe: TrainingRecipe,
+    step: int,
+    bf16: bool,
 ) -> float:
     """One step of the optimizer; returns the mean loss before it."""
     for group in optimizer.param_groups:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from position_bias.small_networks.settings import Norm, Placement, Size
+from position_bias.small_networks.settings import NetworkSize, Norm, Placement
 from position_bias.workflow.section import (
     Bounds,
     Count,
@@ -84,11 +84,11 @@ class Data:
 
 
 @section
-class Trained:
+class TrainedDecoders:
     """Decoders without positional encoding."""
 
     data: Data
-    size: Size
+    size: NetworkSize
     batch: Annotated[Count, "sequences of an iteration"]
     iterations: Annotated[Count, "optimiser steps"]
     warmup: Annotated[int, Bounds(0, 1_000_000_000), "iterations of linear warmup; then the rate falls linearly"]
@@ -108,7 +108,7 @@ class Trained:
 
 
 @section
-class Sweep:
+class DecoderSweep:
     """Learning rates that are compared, on seeds of their own."""
 
     learning_rates: Rates
@@ -121,7 +121,7 @@ class LayerNorm:
 
     simulation: Simulation
     random_weights: RandomWeights
-    trained: Trained
+    trained: TrainedDecoders
     pretrained: Annotated[Names, "the language models whose Gram is shown"]
-    sweep: Sweep
+    sweep: DecoderSweep
     level: Level

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from position_bias.layernorm.settings import NETWORKS, Data
 from position_bias.small_networks import decoder, ensemble
-from position_bias.small_networks.decoder import Architecture, Seen
+from position_bias.small_networks.decoder import Architecture, AttentionTrace
 from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.settings import Size
+from position_bias.small_networks.settings import NetworkSize
 from position_card.core import runtime
 from position_card.core.checkpoint import Place
 from position_card.core.runtime import InputError
@@ -31,11 +31,11 @@ PART = 2**30  # elements of attention matrices of a layer at once, while network
 
 
 @dataclass(frozen=True)
-class Setting:
+class DecoderSetting:
     """What networks of every norm have alike."""
 
     data: Data
-    size: Size
+    size: NetworkSize
     batch: int
     iterations: int
     warmup: int
@@ -46,7 +46,7 @@ class Setting:
     def of(cls, numbers: Mapping[str, Any]) -> Self:
         """Read the section of the configuration, but for learning rates and seeds."""
         others = {name: numbers[name] for name in ("batch", "iterations", "warmup", "weight_decay", "held_out")}
-        return cls(Data(**numbers["data"]), Size(**numbers["size"]), **others)
+        return cls(Data(**numbers["data"]), NetworkSize(**numbers["size"]), **others)
 
     def kept_bytes(self) -> int:
         """What a network keeps of a forward pass, roughly: attention, ten vectors and hidden units, for each layer."""
@@ -69,13 +69,13 @@ def sequences(data: Data, seeds: Sequence[int], purpose: object, count: int, dev
     return torch.stack(drawn)
 
 
-def stacks(setting: Setting, seeds: Sequence[int]) -> list[list[int]]:
+def stacks(setting: DecoderSetting, seeds: Sequence[int]) -> list[list[int]]:
     """Part seeds into stacks of about equal size, each of which keeps no more than `STACK` bytes."""
     count = -(-len(seeds) // max(1, int(STACK // setting.kept_bytes())))
     return [part.tolist() for part in np.array_split(list(seeds), count)]
 
 
-def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
+def train(name: str, setting: DecoderSetting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
     """Train the network `name` of `NETWORKS` from every seed; seeds see the same data whatever the network.
 
     Returns what it does on held-out sequences before and after, a row a number: norm, seed, state, layer (from 1; 0
@@ -92,7 +92,9 @@ def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int
     return pd.concat([rows for rows in found if not rows.empty] or found[:1], ignore_index=True)
 
 
-def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
+def _train_stack(
+    name: str, setting: DecoderSetting, learning_rate: float, seeds: Sequence[int], place: Place
+) -> pd.DataFrame:
     placement, norm, final = NETWORKS[name]
     data, size, V = setting.data, setting.size, setting.data.vocabulary
     recipe = Recipe(setting.iterations, learning_rate, setting.weight_decay, warmup=setting.warmup, decay=True)
@@ -141,7 +143,7 @@ def require_finite(found: pd.DataFrame, name: str, learning_rate: float) -> None
         )
 
 
-def sweep(setting: Setting, learning_rates: Sequence[float], seeds: Sequence[int], place: Place) -> pd.DataFrame:
+def sweep(setting: DecoderSetting, learning_rates: Sequence[float], seeds: Sequence[int], place: Place) -> pd.DataFrame:
     """Return the held-out loss of every network at every learning rate: a row a seed, missing where it diverged.
 
     Columns norm, learning_rate, seed, loss (nats a token).
@@ -168,7 +170,7 @@ def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequ
     for part in sequences.split(max(1, PART // (E * architecture.heads * T * T)), 1):
         layers: list[Tensor] = []
 
-        def see(layer: Seen, into: list[Tensor] = layers) -> None:
+        def see(layer: AttentionTrace, into: list[Tensor] = layers) -> None:
             gram = layer.inputs @ layer.inputs.transpose(-1, -2)
             into.append(torch.cat([gram.sum(1)[:, None], layer.logits.sum(1), layer.weights.sum(1)], 1))
 
@@ -183,7 +185,7 @@ def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequ
     return torch.from_numpy(np.concatenate(of_layers, axis=1))
 
 
-def _rows(observed: np.ndarray, size: Size) -> Iterator[dict[str, Any]]:
+def _rows(observed: np.ndarray, size: NetworkSize) -> Iterator[dict[str, Any]]:
     """What `observe` put side by side for a member, as rows."""
     yield {"layer": 0, "head": 0, "quantity": "loss", "value": float(observed[0])}
     heads = range(1, size.heads + 1)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from position_bias.postnorm import languages, runs
 from position_bias.postnorm.runs import LANGUAGE, MINIMAL
-from position_bias.small_networks.settings import Size
+from position_bias.small_networks.settings import NetworkSize
 from position_bias.workflow.section import (
     Bounds,
     Count,
@@ -59,7 +59,7 @@ class Languages:
     """Maximum retrieval, Dyck and Tomita languages."""
 
     lengths: Annotated[dict[Language, Length], Items(1), "length of the training sequences, by task"]
-    size: Size
+    size: NetworkSize
     furthest: Annotated[int, Bounds(2, 100), "the longest test, in trained lengths"]
     batch: Batch
     iterations: Iterations
@@ -132,7 +132,7 @@ class Averaging:
 
 
 @section
-class Deep(Size):
+class Deep(NetworkSize):
     """Size of the deep decoder, beside the minimal one of 1 layer."""
 
     layers: Annotated[int, Bounds(2, 100_000), "layers of attention and MLP; the minimal one has 1"]
@@ -167,7 +167,7 @@ class SweepOfStability:
 
 
 @section
-class Sweep:
+class TaskSweep:
     """Learning rates and iterations that are compared, on seeds of their own."""
 
     learning_rates: Rates
@@ -197,7 +197,7 @@ class PostNorm:
     weight_decay: Decay
     test_sequences: Annotated[Count, "test sequences of a seed"]
     construction: Construction
-    sweep: Sweep
+    sweep: TaskSweep
     level: Level
 
 

@@ -34,7 +34,7 @@ class Sequences:
 
 
 @dataclass(frozen=True)
-class Task:
+class SequenceTask:
     """What a trainer has to know of a task."""
 
     name: str
@@ -46,7 +46,7 @@ class Task:
     language: Language | None = None  # whose prefixes its sequences are, where words are told from near misses
 
 
-def set_complement(vocabulary: int) -> Task:
+def set_complement(vocabulary: int) -> SequenceTask:
     """Distinct tokens in random order; legal are those that have not been yet. At least one has to be left."""
     name = f"set-complement-{vocabulary}"
 
@@ -56,10 +56,10 @@ def set_complement(vocabulary: int) -> Task:
         place = torch.empty_like(order).scatter_(-1, order, torch.arange(vocabulary).expand_as(order))
         return Sequences(order[..., :length].contiguous(), None, place[..., None, :] > torch.arange(length)[:, None])
 
-    return Task(name, vocabulary, sequences, longest=vocabulary - 1)
+    return SequenceTask(name, vocabulary, sequences, longest=vocabulary - 1)
 
 
-def maximum(classes: int) -> Task:
+def maximum(classes: int) -> SequenceTask:
     """Random classes, each with a priority uniform in [0, 1); legal is the class of the greatest priority so far."""
     name = f"maximum-{classes}"
 
@@ -69,10 +69,10 @@ def maximum(classes: int) -> Task:
         greatest = tokens.gather(-1, priority.cummax(-1).indices)
         return Sequences(tokens, priority.contiguous(), functional.one_hot(greatest, classes).bool())
 
-    return Task(name, classes, sequences, valued=True)
+    return SequenceTask(name, classes, sequences, valued=True)
 
 
-def formal(language: Language) -> Task:
+def formal(language: Language) -> SequenceTask:
     """Prefixes of words of a language: a begin token, then `length` symbols, each uniform among the live ones.
 
     Inputs are the symbols and the begin token; outputs are the symbols and the end, which is legal after a word. Begin
@@ -86,7 +86,7 @@ def formal(language: Language) -> Task:
         )
         return Sequences(_begun(language, symbols), None, torch.from_numpy(languages.legal_outputs(language))[states])
 
-    return Task(language.name, language.symbols + 1, sequences, language=language)
+    return SequenceTask(language.name, language.symbols + 1, sequences, language=language)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Nested:
         return languages.dyck(self.kinds, self.longest + 1)
 
     @property
-    def task(self) -> Task:
+    def task(self) -> SequenceTask:
         """Prefixes as `formal` has them for the Dyck language of that depth."""
         shallow = formal(languages.dyck(self.kinds, self.depth))
 
@@ -114,7 +114,7 @@ class Nested:
             tokens = shallow.sequences(seeds, purpose, count, length).tokens
             return Sequences(tokens, None, self.legal(tokens))
 
-        return Task(f"nested-{self.kinds}-{self.depth}", shallow.size, sequences, longest=self.longest)
+        return SequenceTask(f"nested-{self.kinds}-{self.depth}", shallow.size, sequences, longest=self.longest)
 
     def legal(self, tokens: Tensor) -> Tensor:
         """What may follow each token of prefixes `[S, M, T]` that begin with the begin token, `[S, M, T, outputs]`."""
@@ -136,7 +136,7 @@ def nested(name: str) -> Nested:
     return Nested(*map(int, re.findall(r"\d+", name)))
 
 
-def task(name: str) -> Task:
+def task(name: str) -> SequenceTask:
     """The task of a name: `set-complement-16`, `maximum-10`, a language as `languages.language` has it, or `nested`."""
     match name.split("-"):
         case "set", "complement", vocabulary:

@@ -16,11 +16,11 @@ from torch import Tensor
 from position_bias.postnorm import languages, tasks
 from position_bias.postnorm.languages import Language
 from position_bias.postnorm.runs import BINS, SCHEMES, Trial, bin_of
-from position_bias.postnorm.tasks import Sequences, Task
+from position_bias.postnorm.tasks import Sequences, SequenceTask
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import bema, share
-from position_bias.small_networks.decoder import Architecture, Seen
-from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
+from position_bias.small_networks.decoder import Architecture, AttentionTrace
+from position_bias.small_networks.ensemble import Parameters, Recipe, TrainingResult
 from position_card.core.checkpoint import Place
 from position_card.core.runtime import InputError
 
@@ -34,7 +34,7 @@ WORDS = 4  # times as many words of brackets as sequences, since few are deep
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrialSetting:
     """What networks of a task are trained on and tested with."""
 
     length: int  # of training sequences
@@ -47,21 +47,21 @@ class Setting:
 class Networks:
     """Networks of one scheme and size, one from each seed, with the task that they learn."""
 
-    task: Task
+    task: SequenceTask
     architecture: Architecture
-    setting: Setting
+    setting: TrialSetting
     seeds: Sequence[int]
     device: str
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """What became of the networks of a trial."""
 
     trial: Trial
     networks: Networks
     initial: Parameters
-    trained: Trained
+    trained: TrainingResult
     finite: list[int]  # the seeds whose networks did not diverge
     tests: pd.DataFrame  # seed, length, quantity, value, of these seeds
 
@@ -88,10 +88,10 @@ def networks(trial: Trial, device: str) -> Networks:
     architecture = Architecture(
         task.size, task.size, placement=placement, final_norm=final, valued=task.valued, **trial.size
     )
-    return Networks(task, architecture, Setting(**trial.setting), trial.seeds, device)
+    return Networks(task, architecture, TrialSetting(**trial.setting), trial.seeds, device)
 
 
-def train(trial: Trial, place: Place) -> Outcome:
+def train(trial: Trial, place: Place) -> TrialOutcome:
     """Train the networks of a trial, all at once, and test them.
 
     Targets are single legal outputs, drawn uniformly. What a seed draws does not depend on the scheme, so that schemes
@@ -99,7 +99,7 @@ def train(trial: Trial, place: Place) -> Outcome:
     """
     built = networks(trial, place.device)
     initial = decoder.initial(built.architecture, trial.seeds, place.device)
-    batches, recipe = Batches(built), Recipe(**trial.recipe)
+    batches, recipe = TaskBatches(built), Recipe(**trial.recipe)
 
     def draw(iteration: int) -> tuple[Tensor, ...]:
         sequences, targets = batches(iteration)
@@ -124,10 +124,10 @@ def train(trial: Trial, place: Place) -> Outcome:
     )
     finite = [seed for index, seed in enumerate(trial.seeds) if index not in trained.diverged]
     tests = evaluate(trained.parameters, built)
-    return Outcome(trial, built, initial, trained, finite, tests[tests["seed"].isin(finite)])
+    return TrialOutcome(trial, built, initial, trained, finite, tests[tests["seed"].isin(finite)])
 
 
-class Batches:
+class TaskBatches:
     """Training batches: `batches(iteration)` gives sequences and targets `[S, M, T]`, whichever were drawn before."""
 
     def __init__(self, networks: Networks) -> None:
@@ -181,7 +181,7 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
 
 def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Sequences) -> Tensor:
     """The QUANTITIES of every sequence and position, `[quantities, S, M, T]`."""
-    seen: list[Seen] = []
+    seen: list[AttentionTrace] = []
     logits = decoder.logits(weights, network, sequences.tokens, sequences.values, seen.append)
     legal = sequences.legal
     count = legal.sum(-1)
@@ -220,7 +220,7 @@ def area_under_curve(above: Tensor, below: Tensor) -> float:
     return float(((difference > 0).double() + (difference == 0) / 2).mean())
 
 
-def _lengths_to_classify(language: Language, setting: Setting) -> list[int]:
+def _lengths_to_classify(language: Language, setting: TrialSetting) -> list[int]:
     """Lengths spread over each bin at which there are words and near misses."""
     lengths = [n for n in range(2, setting.longest + 1) if languages.has_near_misses(language, n)]
     of_bin = {name: [n for n in lengths if bin_of(n, setting.length) == name] for name in BINS}
@@ -242,7 +242,7 @@ def least_probability(weights: Mapping[str, Tensor], network: Architecture, toke
 # What experiments ask of the networks of a trial
 
 
-def stretches(outcome: Outcome, points: int) -> pd.DataFrame:
+def stretches(outcome: TrialOutcome, points: int) -> pd.DataFrame:
     """Return loss and gradient norm along training, in at most `points` stretches of iterations; NaN is kept.
 
     A row a stretch and seed: seed, iteration (its last), loss and gradient_norm (means over it), highest_loss and
@@ -259,7 +259,7 @@ def stretches(outcome: Outcome, points: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def settled_losses(outcome: Outcome) -> pd.DataFrame:
+def settled_losses(outcome: TrialOutcome) -> pd.DataFrame:
     """Task, labels, seed, and loss: its mean over the last iterations, missing where one of them is not finite."""
     trial = outcome.trial
     last = outcome.trained.losses[int((1 - SETTLED) * trial.recipe["iterations"]) :]
@@ -268,7 +268,7 @@ def settled_losses(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame({"task": trial.task, **trial.labels, "seed": trial.seeds, "loss": losses})
 
 
-def distances(outcome: Outcome) -> pd.DataFrame:
+def distances(outcome: TrialOutcome) -> pd.DataFrame:
     """The labels, seed, and tvd: the mean distance over trained lengths, missing where a member diverged."""
     trial, found = outcome.trial, outcome.tests
     near = found[(found["quantity"] == "tvd") & (found["length"] <= trial.setting["length"])]
@@ -277,7 +277,7 @@ def distances(outcome: Outcome) -> pd.DataFrame:
 
 
 @torch.no_grad()
-def by_depth(outcome: Outcome) -> pd.DataFrame:
+def by_depth(outcome: TrialOutcome) -> pd.DataFrame:
     """How networks do on brackets up to the depth of training and deeper: seed, deeper, quantity and value.
 
     Sequences are as long as in training, so that attention is over as many tokens, and what a norm after attention does
@@ -308,7 +308,7 @@ def by_depth(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def averages(outcome: Outcome) -> pd.DataFrame:
+def averages(outcome: TrialOutcome) -> pd.DataFrame:
     """Tests of last weights, EMA and BEMA for each eta, of the seeds that stayed finite.
 
     Columns: those of `tests`, decay (of the rate), weights (raw, ema, bema), kappa and eta (0 but for bema).
@@ -327,7 +327,7 @@ def averages(outcome: Outcome) -> pd.DataFrame:
     return pd.concat(found)
 
 
-TABLES: dict[str, Callable[[Outcome], pd.DataFrame]] = {  # an output of a rule -> what it has
+TABLES: dict[str, Callable[[TrialOutcome], pd.DataFrame]] = {  # an output of a rule -> what it has
     "tests": lambda outcome: outcome.tests,
     "history": lambda outcome: stretches(outcome, POINTS),
     "losses": lambda outcome: stretches(outcome, outcome.trial.recipe["iterations"]),

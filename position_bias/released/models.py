@@ -6,7 +6,7 @@ Rule = Literal["released", "faithful", "doubled"]  # as the authors' configurati
 Content = Literal["released", "faithful", "none"]
 
 
-class Model(NamedTuple):
+class ReleasedModel(NamedTuple):
     """What is known of a model beside its schedules."""
 
     layers: int
@@ -25,7 +25,7 @@ class Model(NamedTuple):
         return RULES if self.family == "falcon" else RULES[:2]
 
 
-class Variant(NamedTuple):
+class ReleasedVariant(NamedTuple):
     """A rollout variant of Section 6.2, with the slopes and the content that it takes."""
 
     variant: Literal["a", "b", "c"]
@@ -39,11 +39,11 @@ class Variant(NamedTuple):
 
 
 MODELS = {
-    "falcon-rw-7b": Model(36, 64, 64, "falcon", "falcon-rw-7b", "falcon-rw-7b"),
-    "mpt-7b": Model(32, 32, 128, "mpt", "mpt-7b", "mpt-7b"),
-    "mpt-30b": Model(48, 64, 112, "mpt", "mpt-30b", "mpt-30b"),
-    "bloom-7b1": Model(30, 32, 128, "bloom", "bloom-7b1", "bloom-7b"),
-    "bloom-176b": Model(70, 112, 128, "bloom", "bloom", "bloom-176b"),
+    "falcon-rw-7b": ReleasedModel(36, 64, 64, "falcon", "falcon-rw-7b", "falcon-rw-7b"),
+    "mpt-7b": ReleasedModel(32, 32, 128, "mpt", "mpt-7b", "mpt-7b"),
+    "mpt-30b": ReleasedModel(48, 64, 112, "mpt", "mpt-30b", "mpt-30b"),
+    "bloom-7b1": ReleasedModel(30, 32, 128, "bloom", "bloom-7b1", "bloom-7b"),
+    "bloom-176b": ReleasedModel(70, 112, 128, "bloom", "bloom", "bloom-176b"),
 }
 DATASETS = {"fineweb-edu": "fineweb-edu", "dclm": "dclm-baseline", "wikipedia": "wikipedia"}  # ours -> as printed
 PRIMARY = "fineweb-edu"  # of Table 2 and of figures that show one
@@ -51,14 +51,14 @@ PRIMARY = "fineweb-edu"  # of Table 2 and of figures that show one
 RULES: tuple[Rule, ...] = ("released", "faithful", "doubled")
 CONTENTS: tuple[Content, ...] = ("released", "faithful")
 VARIANTS = (
-    *(Variant(variant, slopes, "none") for variant in ("a", "b") for slopes in RULES),
-    *(Variant("c", slopes, content) for slopes in RULES for content in CONTENTS),
+    *(ReleasedVariant(variant, slopes, "none") for variant in ("a", "b") for slopes in RULES),
+    *(ReleasedVariant("c", slopes, content) for slopes in RULES for content in CONTENTS),
 )
 DRAWN = "bloom-176b"  # the one model whose measured influence the authors drew
 OF_DRAWN = tuple(variant for variant in VARIANTS if variant.slopes in MODELS[DRAWN].rules)
 ALONG_LENGTHS = (  # variants whose profiles are followed to great lengths
-    Variant("b", "released", "none"),
-    Variant("b", "faithful", "none"),
-    Variant("c", "released", "released"),
-    Variant("c", "faithful", "faithful"),
+    ReleasedVariant("b", "released", "none"),
+    ReleasedVariant("b", "faithful", "none"),
+    ReleasedVariant("c", "released", "released"),
+    ReleasedVariant("c", "faithful", "faithful"),
 )

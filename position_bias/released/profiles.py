@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from position_bias.released.models import ALONG_LENGTHS, MODELS, RULES, VARIANTS, Rule, Variant
+from position_bias.released.models import ALONG_LENGTHS, MODELS, RULES, VARIANTS, ReleasedVariant, Rule
 from position_bias.released.schedules import Schedule, read_schedule
 from position_card.core import artifacts
 from position_card.rollout import statistics
@@ -35,7 +35,7 @@ def predict(mixing: Path, content: Path, slopes: Path, model: str, lengths: Sequ
     return {"profiles": [pd.DataFrame({"position": range(len(row)), "value": row}) for row in rows]}
 
 
-def profile(n: int, variant: Variant, schedule: Schedule, slopes: Mapping[Rule, Array], head_dim: int) -> Array:
+def profile(n: int, variant: ReleasedVariant, schedule: Schedule, slopes: Mapping[Rule, Array], head_dim: int) -> Array:
     """Return the influence of each of n tokens on the last [n], by a variant of Section 6.2.
 
     (a) has lambda = 1 and no content, (b) the released lambda, (c) the released content too: as the authors add it, or

@@ -16,7 +16,7 @@ import yaml
 from numpy.typing import ArrayLike
 
 from position_bias.released import source as sources
-from position_bias.released.models import DATASETS, MODELS, Model
+from position_bias.released.models import DATASETS, MODELS, ReleasedModel
 from position_card.core import artifacts
 from position_card.rollout.attention import Array
 
@@ -129,7 +129,7 @@ def _from_configurations(contents: Mapping[str, bytes]) -> Schedules:
     return schedules
 
 
-def _check_rollout(path: str, configured: Any, model: Model) -> None:
+def _check_rollout(path: str, configured: Any, model: ReleasedModel) -> None:
     """What is taken for granted: sizes, and a causal rollout of uniform heads with the released slopes."""
     for keys, wanted in {
         ("num_layers",): model.layers,
@@ -159,13 +159,13 @@ def released_slopes(heads: int) -> Array:
     return 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
 
 
-def _every() -> Iterator[tuple[str, str, Model]]:
+def _every() -> Iterator[tuple[str, str, ReleasedModel]]:
     for name, model in MODELS.items():
         for dataset in DATASETS:
             yield name, dataset, model
 
 
-def _checked(where: str, model: Model, mixing: ArrayLike, base: ArrayLike, diagonal: ArrayLike) -> Schedule:
+def _checked(where: str, model: ReleasedModel, mixing: ArrayLike, base: ArrayLike, diagonal: ArrayLike) -> Schedule:
     """A schedule of the model's size, of finite numbers, every lambda within [0, 1]."""
     try:
         mixing = np.asarray(mixing, np.float64)

@@ -3,13 +3,13 @@
 It alone of its wing needs transformers, which takes seconds to import.
 """
 
-from position_bias.released.models import Model, Rule
+from position_bias.released.models import ReleasedModel, Rule
 from position_bias.released.schedules import released_slopes
 from position_card.models.families import FAMILIES
 from position_card.rollout.attention import Array
 
 
-def slopes_of(model: Model) -> dict[Rule, Array]:
+def slopes_of(model: ReleasedModel) -> dict[Rule, Array]:
     """Return slopes [heads] by rule: `released` as the authors configured them, `faithful` as the model applies them.
 
     `doubled` is twice `faithful`: what a model sees where ALiBi is added twice (`Model.rules`).

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from position_bias.released.models import CONTENTS, DATASETS, MODELS, PRIMARY, Variant
+from position_bias.released.models import CONTENTS, DATASETS, MODELS, PRIMARY, ReleasedVariant
 from position_card.core import artifacts
 from position_card.rollout import statistics
 from position_card.rollout.attention import Array
@@ -42,16 +42,17 @@ def labels_of(path: Path) -> dict[str, str | int]:
     return dict(zip(LABELS, labels, strict=True))
 
 
-def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str, Variant], Array]:
+def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str, ReleasedVariant], Array]:
     """Return the profile [n] of every model, data set and variant, from a table with one length."""
     ordered = profiles.sort_values("position", kind="stable")
     of_each: Iterable[tuple[Any, pd.Series]] = ordered.groupby(LABELS, sort=False)["value"]
     return {
-        (model, dataset, Variant(*rules)): values.to_numpy(float) for (model, dataset, _, *rules), values in of_each
+        (model, dataset, ReleasedVariant(*rules)): shares.to_numpy(float)
+        for (model, dataset, _, *rules), shares in of_each
     }
 
 
-class Bounds(NamedTuple):
+class MeanPositionBounds(NamedTuple):
     """What printed distances allow: a mean position of (d), and by how much they break a bound (below 0: by none)."""
 
     low: float
@@ -65,7 +66,7 @@ class Bounds(NamedTuple):
         return max(self.by_means, self.by_triangles) > 0
 
 
-def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bounds:
+def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> MeanPositionBounds:
     """Bound (d) by its printed distance to each of some profiles [n], each printed to within `ROUNDING`.
 
     Profiles without a printed distance say nothing.
@@ -78,7 +79,7 @@ def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bound
         between = float(statistics.wasserstein(profiles[first], profiles[second]))
         together, apart = printed[first] + printed[second], abs(printed[first] - printed[second])
         broken += [between - together - 2 * ROUNDING, apart - between - 2 * ROUNDING]
-    return Bounds(low, high, low - high, float(max(broken)))
+    return MeanPositionBounds(low, high, low - high, float(max(broken)))
 
 
 def tabulate(profiles: list[Path], printed: pd.DataFrame, n: int) -> pd.DataFrame:
@@ -86,7 +87,7 @@ def tabulate(profiles: list[Path], printed: pd.DataFrame, n: int) -> pd.DataFram
     return table(by_variant(read_profiles(profiles)), printed_at(n, printed))
 
 
-def table(profiles: Mapping[tuple[str, str, Variant], Array], printed: pd.DataFrame) -> pd.DataFrame:
+def table(profiles: Mapping[tuple[str, str, ReleasedVariant], Array], printed: pd.DataFrame) -> pd.DataFrame:
     """Make one row for each model, data set, rule of slopes and scale of content, and lambda of (b).
 
     `profiles` are those of `by_variant`; `printed` has columns dataset, model, variant and value, named as the
@@ -100,9 +101,9 @@ def table(profiles: Mapping[tuple[str, str, Variant], Array], printed: pd.DataFr
         distances = dict(zip(of_pair["variant"], of_pair["value"], strict=True))
         for lambda_of, slopes, content in product(dict.fromkeys([PRIMARY, dataset]), MODELS[model].rules, CONTENTS):
             shown = {
-                "a": profiles[model, dataset, Variant("a", slopes, "none")],
-                "b": profiles[model, lambda_of, Variant("b", slopes, "none")],
-                "c": profiles[model, dataset, Variant("c", slopes, content)],
+                "a": profiles[model, dataset, ReleasedVariant("a", slopes, "none")],
+                "b": profiles[model, lambda_of, ReleasedVariant("b", slopes, "none")],
+                "c": profiles[model, dataset, ReleasedVariant("c", slopes, content)],
             }
             labels = {"model": model, "dataset": dataset, "n": len(shown["a"]), "lambda of (b)": lambda_of}
             rules = {"slopes": slopes, "content": content}

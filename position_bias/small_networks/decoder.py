@@ -43,7 +43,7 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class Seen:
+class AttentionTrace:
     """What a layer of attention worked on."""
 
     inputs: Tensor  # [E, S, T, d] that queries and keys are made of
@@ -78,7 +78,7 @@ def logits(
     architecture: Architecture,
     tokens: Tensor,
     values: Tensor | None = None,
-    see: Callable[[Seen], None] | None = None,
+    see: Callable[[AttentionTrace], None] | None = None,
 ) -> Tensor:
     """Return logits of the outputs after every token, `[E, S, T, outputs]`, for tokens (and values) `[E, S, T]`.
 
@@ -130,7 +130,7 @@ def _norm(weights: Weights, architecture: Architecture, place: str) -> norms.App
 
 
 def _attention(
-    weights: Weights, layer: int, x: Tensor, heads: int, mask: Tensor, see: Callable[[Seen], None] | None
+    weights: Weights, layer: int, x: Tensor, heads: int, mask: Tensor, see: Callable[[AttentionTrace], None] | None
 ) -> Tensor:
     E, S, T, d = x.shape
     q, k, v = (
@@ -140,7 +140,7 @@ def _attention(
     scores = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(d // heads)
     A = functional.softmax(scores + mask, -1)
     if see is not None:
-        see(Seen(x, scores.view(E, S, heads, T, T), A.view(E, S, heads, T, T)))
+        see(AttentionTrace(x, scores.view(E, S, heads, T, T), A.view(E, S, heads, T, T)))
     mixed = torch.bmm(A, v).view(E, S, heads, T, -1).transpose(2, 3).reshape(E, S, T, d)
     return _project(mixed, weights[f"o{layer}"])
 

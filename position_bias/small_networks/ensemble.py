@@ -50,7 +50,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """What training leaves."""
 
     parameters: Parameters  # of all members, those that diverged too
@@ -76,7 +76,7 @@ def train(
     description: str = "training",
     kappa: float | None = None,
     record: bool = True,
-) -> Trained:
+) -> TrainingResult:
     """Train the members from `parameters` on, for `recipe.iterations` updates.
 
     `draw` depends on the iteration alone, and `loss` on the parameters and what was drawn; a parameter that it leaves
@@ -126,7 +126,7 @@ def train(
             diverged = _report_diverged(diverged, history, at, description)
             if len(diverged) == len(members[0]):
                 break
-    return Trained(
+    return TrainingResult(
         parameters={name: value.detach() for name, value in trained.items()},
         losses=history["watched"][:, 0].numpy(),
         gradient_norms=history["watched"][:, 1].numpy(),

@@ -12,7 +12,7 @@ SWEPT_FROM = 1000  # first seed of the sweeps that choose settings; those of fig
 
 
 @section
-class Size:
+class NetworkSize:
     """The size of a small decoder; hidden = 0 is attention only, which no configuration asks for."""
 
     layers: Annotated[Small, "layers of attention and MLP"]

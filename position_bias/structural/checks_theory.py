@@ -58,7 +58,7 @@ VALUES = (ALIKE, "rotations", "Gaussian")
 
 
 @dataclass(frozen=True)
-class Stack:
+class AttentionStack:
     """Attention of every layer and head, `[T, H, n, n]`, and the logits that it comes from but for the mask."""
 
     heads: Array
@@ -76,7 +76,7 @@ class Stack:
         return self.heads.mean(1)
 
 
-def stacks() -> list[Stack]:
+def stacks() -> list[AttentionStack]:
     """Yield every stack of kernels of the grid."""
     return [
         _stack(n, slopes, strength, window)
@@ -88,10 +88,10 @@ def stacks() -> list[Stack]:
     ]
 
 
-def _stack(n: int, slopes: tuple[float, ...], strength: float, window: int | None) -> Stack:
+def _stack(n: int, slopes: tuple[float, ...], strength: float, window: int | None) -> AttentionStack:
     diagonal = strength * _pattern(slopes)
     heads = np.stack([content_free_attention(n, slopes, layer, window) for layer in diagonal])
-    return Stack(heads, slopes, diagonal, window)
+    return AttentionStack(heads, slopes, diagonal, window)
 
 
 def other_kernels(n: int) -> dict[str, Array]:
@@ -112,10 +112,10 @@ def other_kernels(n: int) -> dict[str, Array]:
     return {LOGARITHMIC: logarithmic, DRAWN: np.stack(rows, axis=-2)}
 
 
-def _others() -> list[Stack]:
+def _others() -> list[AttentionStack]:
     """Stacks of `other_kernels`, without content."""
     return [
-        Stack(heads, (0.0,) * heads.shape[1], np.zeros(heads.shape[:2]), None)
+        AttentionStack(heads, (0.0,) * heads.shape[1], np.zeros(heads.shape[:2]), None)
         for n in LENGTHS
         for heads in other_kernels(n).values()
     ]
@@ -179,7 +179,7 @@ def _compared(name: str, slack: Iterable[Array], setting: Mapping[str, object] |
     return _worst(name, every.size, {"violation": violation, "effect": effect}, setting)
 
 
-def _assumption(grid: list[Stack]) -> Iterator[Statistic]:
+def _assumption(grid: list[AttentionStack]) -> Iterator[Statistic]:
     others = [other_kernels(n) for n in LENGTHS]
     kinds = {
         "ALiBi": [stack.attention for stack in grid if not stack.diagonal.any()],
@@ -195,7 +195,7 @@ def _assumption(grid: list[Stack]) -> Iterator[Statistic]:
         yield _worst(f"Assumption 4.1: {name}", triples, {"violation": violation}, {"kind": kind})
 
 
-def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[Statistic]:
+def _forces(grid: list[AttentionStack], without_content: list[AttentionStack]) -> Iterator[Statistic]:
     """Propositions 4.2-4.5 where their hypotheses are met: no violation, and an effect that can be seen.
 
     The claims say what holds without exception; that its effect can be seen at all is our addition.
@@ -245,7 +245,7 @@ def _without_assumption() -> Iterator[Statistic]:
         yield _worst("Assumption 4.1: a kernel that breaks it", some.size, {item: -float(some.min())})
 
 
-def _mixed_signs(without_content: list[Stack]) -> Iterator[Statistic]:
+def _mixed_signs(without_content: list[AttentionStack]) -> Iterator[Statistic]:
     """Prop. 4.5 with content of both signs: what one rollout both gains and loses, at its largest."""
     lower_half = np.arange(DEPTH) < DEPTH // 2
     drifts = [
@@ -257,7 +257,7 @@ def _mixed_signs(without_content: list[Stack]) -> Iterator[Statistic]:
     yield _worst("Proposition 4.5: content of both signs", sum(drift.size for drift in drifts), {"drift": both_ways})
 
 
-def _bounds(causal: list[Stack]) -> Iterator[Statistic]:
+def _bounds(causal: list[AttentionStack]) -> Iterator[Statistic]:
     """Lemma 5.4(ii) and Theorem 5.5 at finite depth, with ALiBi and content, and with RoPE."""
     logits = [alibi_bias(stack.n, stack.slopes) + stack.diagonal[..., None, None] * np.eye(stack.n) for stack in causal]
     rotary = [rotary_logits(n) for n in LENGTHS]

@@ -100,7 +100,7 @@ def by_document(values: Array, documents: NDArray[np.int64]) -> Values:
     return {document: float(values[documents == document].mean()) for document in map(int, np.unique(documents))}
 
 
-class Measured(NamedTuple):
+class DecoderMeasurement(NamedTuple):
     """What was measured of one set of weights on one data set at one length."""
 
     setting: dict[str, Any]  # DECODER
@@ -109,7 +109,7 @@ class Measured(NamedTuple):
     elsewhere: bool  # not where tokens are replaced, but at another length or on another data set
 
     @classmethod
-    def read(cls, file: TensorFile, primary: str, standard: int) -> "Measured":
+    def read(cls, file: TensorFile, primary: str, standard: int) -> "DecoderMeasurement":
         """Read the file of a measurement."""
         labels, found = file.labels, measurement.read(file.path)
         assert found.influence is not None
@@ -139,9 +139,9 @@ def tables(
     `standard` length on the `primary` data set. Drawn are `profiles` of the two measures and of rollouts by position,
     and `shares` of the first token by layer. `kernels` are those of `content` on Assumption 4.1.
     """
-    of_weights: dict[str, list[Measured]] = {}
+    of_weights: dict[str, list[DecoderMeasurement]] = {}
     for file in measured:
-        of_weights.setdefault(file.labels["checkpoint"], []).append(Measured.read(file, primary, standard))
+        of_weights.setdefault(file.labels["checkpoint"], []).append(DecoderMeasurement.read(file, primary, standard))
     changed = {file.labels["checkpoint"]: file.read() for file in replaced}
     (here,) = (each for each in of_weights[TRAINED] if not each.elsewhere)
     drawn_by = runtime.seed(seed, "documents", primary, standard)
@@ -169,7 +169,7 @@ def tables(
 Row = tuple[object, ...]
 
 
-def _attention(measured: Iterable[Measured], standard: int) -> Iterator[tuple[dict[str, Any], Floats, None]]:
+def _attention(measured: Iterable[DecoderMeasurement], standard: int) -> Iterator[tuple[dict[str, Any], Floats, None]]:
     """Labels and mean attention of a model without ALiBi on each data set, at the standard length."""
     for each in measured:
         if each.found.n == standard and each.found.attention is not None:
@@ -197,7 +197,7 @@ def _ends(setting: Mapping[str, Any], network: str, effects: Effects, elsewhere:
         yield from _by_document(setting, name, network, effects.logs(position))
 
 
-def _of_gradients(measured: Measured) -> Iterator[Row]:
+def _of_gradients(measured: DecoderMeasurement) -> Iterator[Row]:
     setting, found = measured.setting, measured.found
     yield from _ends(setting, GRADIENT, measured.gradient, measured.elsewhere)
     mixing = pd.DataFrame(found.mixing[FROBENIUS]).groupby(found.documents).mean()
@@ -206,7 +206,7 @@ def _of_gradients(measured: Measured) -> Iterator[Row]:
     yield from _by_document(setting, "spearman of lambda with depth", FROBENIUS, values)
 
 
-def _of_interventions(measured: Measured, changed: Mapping[str, Array]) -> Iterator[Row]:
+def _of_interventions(measured: DecoderMeasurement, changed: Mapping[str, Array]) -> Iterator[Row]:
     """What replacement, smaller steps, a deletion, another first token and a moved one do to the trained model."""
     setting, gradient = measured.setting, measured.gradient
     some = gradient.some(len(changed[REPLACED]))
@@ -228,7 +228,7 @@ def _of_interventions(measured: Measured, changed: Mapping[str, Array]) -> Itera
     yield from _by_document(setting, "log moved / middle", GRADIENT, moved.logs(place))
 
 
-def _pairs(measured: Sequence[Measured], changed: Sequence[Mapping[str, Array]]) -> tuple[Effects, Effects]:
+def _pairs(measured: Sequence[DecoderMeasurement], changed: Sequence[Mapping[str, Array]]) -> tuple[Effects, Effects]:
     """Effects by gradients and by replacement on the same prompts and positions, of all copies together."""
     some = [each.gradient.some(len(of_each[REPLACED])) for each, of_each in zip(measured, changed, strict=True)]
     gradient = _together(some)
@@ -249,7 +249,7 @@ def _together(effects: Sequence[Effects]) -> Effects:
 
 
 def _of_means(
-    measured: Measured, weights: str, pair: tuple[Effects, Effects], replicates: int, seed: int
+    measured: DecoderMeasurement, weights: str, pair: tuple[Effects, Effects], replicates: int, seed: int
 ) -> Iterator[Row]:
     """Logarithms of mean effects at both ends over that of the middle, in each resample of documents."""
     for measure, effects in zip((GRADIENT, REPLACED), pair, strict=True):
@@ -260,14 +260,14 @@ def _of_means(
 
 
 def _resampled(
-    measured: Measured, statistic: str, network: str, values: Array, documents: NDArray[np.int64]
+    measured: DecoderMeasurement, statistic: str, network: str, values: Array, documents: NDArray[np.int64]
 ) -> Iterator[Row]:
     """Rows of values [1 + R]: of all documents as they are, and of each resample."""
     units = dict(zip(range(ESTIMATE, len(values) - 1), map(float, values), strict=True))
     yield from _rows(measured.setting, statistic, network, units, len(np.unique(documents)))
 
 
-def _of_rollouts(measured: Measured, replicates: int, seed: int) -> Iterator[Row]:
+def _of_rollouts(measured: DecoderMeasurement, replicates: int, seed: int) -> Iterator[Row]:
     """How far rollouts lie from the measured influence, and the share of the first token, in each resample."""
     documents, weights = measured.found.documents, resampled_weights(measured.found.documents, replicates, seed)
     profiles = {variant.name: variant.profiles(weights) for variant in variants(measured.found, ROLLOUTS, [FROBENIUS])}
@@ -289,7 +289,7 @@ def _of_rollouts(measured: Measured, replicates: int, seed: int) -> Iterator[Row
 
 
 def _profiles(
-    measured: Measured,
+    measured: DecoderMeasurement,
     pairs: Mapping[str, tuple[Effects, Effects]],
     replicates: int,
     level: float,
@@ -318,7 +318,7 @@ def _curve(labels: Mapping[str, Any], positions: NDArray[Any], drawn: Array, lev
     return pd.DataFrame({**labels, "position": positions, "value": drawn[0], "low": low, "high": high})
 
 
-def _shares(measured: Measured, influence: Array, replicates: int, level: float, seed: int) -> pd.DataFrame:
+def _shares(measured: DecoderMeasurement, influence: Array, replicates: int, level: float, seed: int) -> pd.DataFrame:
     """The first token's share, by layer, of attention, of the rollout from that layer on, and of influence there."""
     found, labels = measured.found, {"model": measured.setting["model"]}
     assert found.attention is not None

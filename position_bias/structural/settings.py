@@ -43,7 +43,7 @@ class Pretrained:
 
 
 @section
-class Recall:
+class RecallSettings:
     """Where a passage must stand in a context so that a pretrained decoder goes on with it when it is repeated."""
 
     words: Annotated[list[Annotated[int, Bounds(8, 100_000)]], Items(1), "different words of a context, each length"]
@@ -57,7 +57,7 @@ class Structural:
 
     fig1: Annotated[Names, "the models of Figure 1, if they are measured; Figure 2 shows the others"]
     pretrained: Pretrained
-    recall: Recall
+    recall: RecallSettings
 
 
 @section

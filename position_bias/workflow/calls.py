@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pandas as pd
 
-from position_bias.workflow.made import OF_RULES, module_of
+from position_bias.workflow.rows import RULE_PARAMS, module_name
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile, Tensors
 from position_card.core.runtime import whole_file
@@ -23,38 +23,38 @@ def make(job: Any) -> Any:
 
     Raises InputError where a file is not usable.
     """
-    function = named(job.params.makes)
+    function = row_function(job.params.makes)
     kinds = get_type_hints(function)
-    files = {name: held(kinds[name], paths) for name, paths in job.input.items()}
-    values = {name: value for name, value in job.params.items() if name not in OF_RULES}
+    files = {name: read_input(kinds[name], paths) for name, paths in job.input.items()}
+    values = {name: value for name, value in job.params.items() if name not in RULE_PARAMS}
     return function(**files, **values)
 
 
-def named(makes: str) -> Callable[..., Any]:
+def row_function(makes: str) -> Callable[..., Any]:
     """The function that MODULE:FUNCTION names."""
-    found: Callable[..., Any] = getattr(import_module(module_of(makes)), makes.partition(":")[2])
-    return found
+    function: Callable[..., Any] = getattr(import_module(module_name(makes)), makes.partition(":")[2])
+    return function
 
 
-def held(kind: Any, paths: Any) -> Any:
+def read_input(kind: Any, paths: Any) -> Any:
     """What the file or files hold, as a parameter of this type takes it; several tables are joined, or make a list."""
     if get_origin(kind) is list:
         (of_each,) = get_args(kind)
-        return [held(of_each, path) for path in paths]
+        return [read_input(of_each, path) for path in paths]
     if kind is pd.DataFrame:
         return artifacts.read_tables([paths] if isinstance(paths, str) else paths, ())
     return READERS[kind](paths)
 
 
-def write(made: Any, job: Any) -> None:
+def write(result: Any, job: Any) -> None:
     """Write what a function made of a job, whole: tables, or texts, by the names of the outputs.
 
     A single table goes to every output, to Markdown as people read it. An output of several files takes as many tables.
     """
     for name, paths in job.output.items():
-        content = made[name] if isinstance(made, dict) else made
+        content = result[name] if isinstance(result, dict) else result
         if name == "md" and job.params.readable:
-            content = named(job.params.readable)(content)
+            content = row_function(job.params.readable)(content)
         if isinstance(paths, str):
             _write(paths, content)
         else:

@@ -31,7 +31,7 @@ BEYOND = {
 }
 
 
-class Part(NamedTuple):
+class KeyAnnotation(NamedTuple):
     """What the annotation of a key, or of an item of a list, says."""
 
     kind: Any  # int, float, str, bool, a dataclass, dict[...], list[...] or Literal[...]
@@ -55,7 +55,7 @@ class Part(NamedTuple):
         return is_dataclass(self.kind) or get_origin(self.kind) is dict
 
 
-def part(annotation: Any) -> Part:
+def part(annotation: Any) -> KeyAnnotation:
     """Read an annotation. Of several meanings and rules of one type, the outermost counts."""
     if get_origin(annotation) is Annotated:
         inner, *said = get_args(annotation)
@@ -67,10 +67,10 @@ def part(annotation: Any) -> Part:
         (inner,) = (choice for choice in get_args(annotation) if choice is not NoneType)
         return part(inner)._replace(nullable=True)
     meaning = " ".join((annotation.__doc__ or "").split()).removesuffix(".") if is_dataclass(annotation) else ""
-    return Part(annotation, meaning, {})
+    return KeyAnnotation(annotation, meaning, {})
 
 
-def below(outer: Part, key: str | int) -> Part:
+def below(outer: KeyAnnotation, key: str | int) -> KeyAnnotation:
     """What is said of a key of a mapping, or of an item of a list; of an item without meaning, what of the list."""
     if get_origin(outer.kind) is list:
         item = part(get_args(outer.kind)[0])
@@ -189,7 +189,7 @@ def _meant(text: str, fault: str) -> int | float | bool | str:
     return text
 
 
-def _line(error: Fault, root: Part, config: Config) -> str:
+def _line(error: Fault, root: KeyAnnotation, config: Config) -> str:
     """What is said of an error that pydantic found."""
     if error["type"] == "string_unicode":  # of a key of a section, its place is that of the section
         return f"{_join(*error['loc']) or 'a key'} has {_shown(error['input'])}, which is no UTF-8; give text that is"
@@ -214,7 +214,7 @@ def _line(error: Fault, root: Part, config: Config) -> str:
     return f"{_join(*error['loc'])} = {_shown(error['input'])} {_fault(error, found)}{about}"
 
 
-def _fault(error: Fault, found: Part) -> str:
+def _fault(error: Fault, found: KeyAnnotation) -> str:
     """What is wrong with a value, and what would be right."""
     kind, value = error["type"], error["input"]
     if kind in BEYOND:
@@ -235,13 +235,13 @@ def _fault(error: Fault, found: Part) -> str:
     return f"is of the wrong type; give {wanted}{' or null' if found.nullable else ''}"
 
 
-def _find(root: Part, key: Iterable[str | int]) -> Part:
+def _find(root: KeyAnnotation, key: Iterable[str | int]) -> KeyAnnotation:
     for name in key:
         root = below(root, name)
     return root
 
 
-def _unknown_key(outer: Part, around: Key, name: str | int, section: Mapping[Any, Any]) -> str:
+def _unknown_key(outer: KeyAnnotation, around: Key, name: str | int, section: Mapping[Any, Any]) -> str:
     known = outer.keys or {}
     name = next(key for key in section if name in (key, str(key)))  # pydantic writes True as 1, and 7.0 as '7.0'
     near = get_close_matches(str(name), known, n=1)

@@ -27,7 +27,7 @@ LEFT_OUT = {  # what decides no number, with all that it alone reaches
         *("InputError", "announce", "job", "keep_freed_memory", "log", "out_of_memory", "progress"),
         *("whole_directory", "whole_file"),
     },
-    "position_bias.workflow.calls": {"named"},  # imports what the row names, which is followed from there
+    "position_bias.workflow.calls": {"row_function"},  # imports what the row names, which is followed from there
 }
 PLAIN = {"cache", "contextmanager", "dataclass", "lru_cache", "no_grad"}  # decorators that register nothing
 OF_MODULE = re.compile(r"__name__|globals|locals")  # finds any name of a module

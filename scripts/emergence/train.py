@@ -10,7 +10,7 @@ with resumable.job(snakemake, "emergence", *run) as place:
     task = for_vocabulary(wildcards.vocabulary, params.task)
     study = runs.study(wildcards.study, params.networks, params.decay)
     numbers, testing = params.training, params.testing
-    setting = training.Setting(
+    setting = training.StudySetting(
         recipe=Recipe(numbers["iterations"], numbers["learning_rate"], numbers["weight_decay"]),
         batch=numbers["batch"],
         sequences=testing["sequences"],

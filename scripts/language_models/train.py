@@ -38,7 +38,7 @@ with resumable.job(snakemake, *path) as place:
     loss = train.train(
         families.build(params.family, params.architecture, tokenizer.get_vocab_size(), numbers["context"], seed),
         tokens.stream(texts(snakemake.input.train, "train"), tokenizer),
-        train.Recipe(**{name: numbers[name] for name in RECIPE}),
+        train.TrainingRecipe(**{name: numbers[name] for name in RECIPE}),
         place,
         seed=seed,
         snapshots=numbers["snapshots"],

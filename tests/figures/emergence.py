@@ -8,7 +8,7 @@ import pandas as pd
 
 from position_bias.emergence import figures, figures_attention, figures_scales, gaps, theory
 from position_bias.emergence.figures_scales import NETWORK
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import RetrievalTask
 from position_card.drawing.looks import PAIRS, depth_look
 from position_card.rollout.attention import causal_mask
 from tests.drawn import Panel
@@ -18,7 +18,7 @@ NAMES, ENCODINGS = tuple(PAIRS), ("none", "rope", "decay")
 OF_PAIRS = [(1, 2), (2, 1), (1, 4), (4, 1), (2, 4), (4, 2)]
 NUMBERS = [("loss", 0, 0), *(("accuracy", *pair) for pair in OF_PAIRS)]
 NUMBERS += [(quantity, answer, 0) for quantity in ("accuracy", "in_context") for answer in range(1, 5)]
-LEVEL, TASK, CHANCES = 0.95, {}, [Task().chance, Task().copying_chance]
+LEVEL, TASK, CHANCES = 0.95, {}, [RetrievalTask().chance, RetrievalTask().copying_chance]
 N, TAUS = 17, (0.15, 0.2, 0.25, 0.3)
 WINDOWS = ("window5", "window9", "window13")
 

@@ -9,7 +9,7 @@ import torch
 
 from position_bias.emergence import training as emergence
 from position_bias.emergence.runs import Network, Study
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import RetrievalTask
 from position_bias.language_models import families
 from position_bias.language_models import train as languages
 from position_bias.layernorm import training as layernorm
@@ -18,15 +18,15 @@ from position_bias.postnorm import training as postnorm
 from position_bias.postnorm.runs import Trial
 from position_bias.small_networks import repeated
 from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.settings import Size
+from position_bias.small_networks.settings import NetworkSize
 from position_card.core import devices
 from position_card.core.checkpoint import Place
 from tests.conftest import REAL_GPUS
 from tests.pretend.both import OTHER_DRAWS, assert_same, on_both, resumed
 from tests.pretend.pretended import gpus
 
-TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
-SETTING = emergence.Setting(Recipe(6, 1e-2, 1e-6), batch=8, sequences=4, sequences_along=4, observe_every=3)
+TASK = RetrievalTask(items=4, burstiness=2, classes=16, labels=16, width=16)
+SETTING = emergence.StudySetting(Recipe(6, 1e-2, 1e-6), batch=8, sequences=4, sequences_along=4, observe_every=3)
 MIXED = (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"))
 DECAYING = (Network("causal", "none"), Network("causal", "decay", slope=0.4))
 STUDIES = {
@@ -34,9 +34,9 @@ STUDIES = {
     "fixed vocabulary, decay mask": (replace(TASK, vocabulary="fixed"), Study((), False, DECAYING)),
     "post-norm": (TASK, Study((), True, MIXED[:1], "post")),
 }
-SIZE = Size(layers=2, width=16, heads=2, hidden=8)
+SIZE = NetworkSize(layers=2, width=16, heads=2, hidden=8)
 SHORT = {"batch": 4, "iterations": 7, "warmup": 3, "weight_decay": 1e-2, "held_out": 8}
-DECODERS = layernorm.Setting(Data(vocabulary=6, tokens=12, skew=4.0), SIZE, **SHORT)
+DECODERS = layernorm.DecoderSetting(Data(vocabulary=6, tokens=12, skew=4.0), SIZE, **SHORT)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -141,7 +141,7 @@ def test_repeated_updates_are_those_launched_one_by_one(kind, tmp_path, monkeypa
 def test_language_models(family, bf16, tmp_path):
     tokens = np.array([pow(3, place, 31) for place in range(400)], dtype=np.int32)
     held_out = np.stack([tokens[place : place + 16] for place in (5, 50, 77)]).astype(np.int64)
-    recipe = languages.Recipe(6, batch=6, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
+    recipe = languages.TrainingRecipe(6, batch=6, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
     shape = {"layers": 1, "heads": 2, "hidden": 16, "initializer_range": 0.1}
 
     def train(folder, device):

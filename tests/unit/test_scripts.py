@@ -207,7 +207,7 @@ def test_a_model_learns_training_text_and_is_tested_on_other(run, folder, texts,
     expected = train.train(
         families.build("mpt", ARCHITECTURE, VOCABULARY, 8, 3),
         tokens.stream(of_both(texts, "train"), tokenizer),
-        train.Recipe(**numbers),
+        train.TrainingRecipe(**numbers),
         Place(tmp_path, 100, "cpu"),
         seed=3,
         snapshots=[0],
@@ -358,7 +358,7 @@ def test_a_study_trains_on_its_vocabulary_and_is_looked_at_there(
         },
         wildcards={"vocabulary": vocabulary, "study": study, "depth": "2"},
     )
-    setting = emergence_training.Setting(
+    setting = emergence_training.StudySetting(
         Recipe(3, 0.01, 0.2), batch=4, sequences=24, sequences_along=8, observe_every=2
     )
     networks = runs.study(study, [network, "causal/decay"], 0.5)
@@ -405,7 +405,7 @@ def test_decoders_of_a_norm_are_trained_from_every_seed(run, folder, tmp_path):
         takes={"trained": LAYERNORM | {"seeds": 3}, "learning_rate": 0.02},
         wildcards={"norm": "pre-rms"},
     )
-    setting = layernorm_training.Setting.of(LAYERNORM)
+    setting = layernorm_training.DecoderSetting.of(LAYERNORM)
     expected = layernorm_training.train("pre-rms", setting, 0.02, [0, 1, 2], Place(tmp_path, 100, "cpu"))
     pd.testing.assert_frame_equal(pd.read_parquet(folder / "pre-rms.parquet")[expected.columns], expected)
 
@@ -418,7 +418,7 @@ def test_a_sweep_has_seeds_that_no_training_has(run, folder, tmp_path):
     )
     found = pd.read_csv(folder / "swept.csv")
     assert found["seed"].min() >= 100
-    setting, seeds = layernorm_training.Setting.of(LAYERNORM), sorted(set(found["seed"]))
+    setting, seeds = layernorm_training.DecoderSetting.of(LAYERNORM), sorted(set(found["seed"]))
     expected = layernorm_training.sweep(setting, [0.01, 0.02], seeds, Place(tmp_path, 100, "cpu"))
     pd.testing.assert_frame_equal(found[expected.columns], expected)
     assert set(found["scale"]) == {"toy"}

@@ -44,7 +44,7 @@ def test_a_rule_carries_all_that_a_rule_must(name):
 def test_the_function_of_a_row_takes_its_files_and_values(name):
     rule = ROWS[name]
     given = [*rule.input, *rule.computed, *rule.values]
-    function = calls.named(rule.functions[0])
+    function = calls.row_function(rule.functions[0])
     parameters = inspect.signature(function).parameters
     assert set(given) <= set(parameters)
     needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}

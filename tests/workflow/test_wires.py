@@ -16,7 +16,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from position_bias.workflow.made import OF_RULES
+from position_bias.workflow.rows import RULE_PARAMS
 from tools import workflow
 
 ROOT = Path(__file__).parents[2]
@@ -143,7 +143,7 @@ def test_a_target_takes_the_numbers_that_its_paper_asks_for(plan):
     wrong = []
     for job, asked, named in plan.asked():
         wanted = value(asked.get("takes", {}), named, plan)
-        takes = {name: plain(given) for name, given in job.params.items() if name not in OF_RULES}
+        takes = {name: plain(given) for name, given in job.params.items() if name not in RULE_PARAMS}
         if "trials" in takes:
             wanted["trials"] = {name: set(map(str, values)) for name, values in wanted["trials"].items()}
             takes["trials"] = of_trials(job.params.trials, wanted["trials"])

@@ -6,10 +6,10 @@ from torch.nn import functional
 
 from position_bias.emergence import network as networks
 from position_bias.emergence.runs import Network
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import RetrievalTask
 from tests.unit.emergence.textbook import may_read, textbook
 
-TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
+TASK = RetrievalTask(items=4, burstiness=2, classes=8, labels=8, width=8)
 T, D = 9, 8
 DECAY = 0.3
 PLAIN = [
@@ -95,7 +95,7 @@ def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
 
 
 def test_initial_weights_have_the_shapes_and_bounds_of_torchs_linear_layers():
-    task = Task(width=32, labels=48)
+    task = RetrievalTask(width=32, labels=48)
     weights = networks.initial(task, 3, [0, 1], "cpu")
     layers = [f"{name}{layer}" for layer in range(3) for name in "qkv"]
     expected = dict.fromkeys([*layers, "mlp0", "mlp1", "mlp2"], (2, 32, 32))

@@ -8,7 +8,7 @@ import scipy.stats
 import torch
 
 from position_bias.emergence import sequences
-from position_bias.emergence.task import PAIRS, Task, for_vocabulary
+from position_bias.emergence.task import PAIRS, RetrievalTask, for_vocabulary
 
 NUMBERS = {"classes": 64, "labels": 8}
 TASKS = {name: for_vocabulary(name, NUMBERS) for name in ("gaussian", "fixed", "isotropic")}
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def drawn(task, seeds=(0, 1), bias=(), batch=200, iteration=1):
     """A world and one batch of it: tokens and the labels to predict."""
     world = sequences.world(task, seeds, "cpu")
-    return world, *sequences.Batches(task, world, seeds, bias, batch)(iteration)
+    return world, *sequences.RetrievalBatches(task, world, seeds, bias, batch)(iteration)
 
 
 def nearest(vectors, table):
@@ -100,7 +100,7 @@ def test_what_a_seed_draws_depends_on_seed_and_iteration_alone(seeds):
     row, others = seeds.index(7), sequences.world(GAUSSIAN, seeds, "cpu")
     for field in ("items", "label_of", "labels", "shared"):
         assert torch.equal(getattr(others, field)[row], getattr(world, field)[0])
-    batches = sequences.Batches(GAUSSIAN, others, seeds, [], 200)
+    batches = sequences.RetrievalBatches(GAUSSIAN, others, seeds, [], 200)
     torch.manual_seed(0)
     assert not torch.equal(batches(2)[0][row], tokens[0])
     again, labels = batches(3)
@@ -217,8 +217,8 @@ def item(tokens, position):
 def test_the_pair_sets_are_each_pair_in_both_orders(middle):
     m = {"paper": 4, "released": 5}[middle]
     expected = [(1, m), (m, 1), (1, 8), (8, 1), (m, 8), (8, m)]
-    assert sequences.test_sets(Task(middle=middle)) == expected
-    names = [(Task(middle=middle).position(a), Task(middle=middle).position(b)) for a, b in PAIRS]
+    assert sequences.test_sets(RetrievalTask(middle=middle)) == expected
+    names = [(RetrievalTask(middle=middle).position(a), RetrievalTask(middle=middle).position(b)) for a, b in PAIRS]
     assert expected[0::2] == names
 
 

@@ -9,7 +9,7 @@ from position_bias.emergence import network as networks
 from position_bias.emergence import sequences, sinks
 from position_bias.emergence.runs import Network
 from position_bias.emergence.sinks import sink_metric, uniform_attention
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import RetrievalTask
 from position_bias.emergence.training import Member
 from position_card.rollout.attention import sliding_window_mask
 from tests.unit.emergence.textbook import may_read, textbook
@@ -52,7 +52,7 @@ def test_a_weight_of_exactly_the_threshold_is_no_sink():
 
 # Measured on networks
 
-TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
+TASK = RetrievalTask(items=4, burstiness=2, classes=8, labels=8, width=8)
 FIXED = replace(TASK, vocabulary="fixed", anisotropy=2.0)
 TASKS = pytest.mark.parametrize("task", [TASK, FIXED], ids=["gaussian", "fixed"])
 T, DEPTH, DECAY = 9, 2, 0.3

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
-from position_bias.emergence.task import PAIRS, Task, for_vocabulary
+from position_bias.emergence.task import PAIRS, RetrievalTask, for_vocabulary
 
 
 def arrangements(items, burstiness):
@@ -28,13 +28,13 @@ def share(happens):
 @pytest.mark.parametrize(("items", "middle"), [(8, 4), (4, 2), (9, 4)])
 def test_first_middle_and_last_are_items_counted_from_1(items, middle):
     for convention, later in (("paper", 0), ("released", 1)):
-        task = Task(items=items, burstiness=1, middle=convention)
+        task = RetrievalTask(items=items, burstiness=1, middle=convention)
         assert [task.position(name) for name in ("first", "middle", "last")] == [1, middle + later, items]
 
 
 @pytest.mark.parametrize(("items", "burstiness", "labels"), [(8, 4, 3), (4, 2, 5), (6, 3, 2)])
 def test_chance_levels_are_what_counting_every_sequence_gives(items, burstiness, labels):
-    task = Task(items=items, burstiness=burstiness, labels=labels, classes=labels + 1)
+    task = RetrievalTask(items=items, burstiness=burstiness, labels=labels, classes=labels + 1)
     sequences = list(labelled(items, burstiness, labels))
     named = (bears == of_query for sequence in sequences for of_query in sequence for bears in sequence)
     assert task.copying_chance == pytest.approx(share(named), rel=1e-14)
@@ -49,7 +49,7 @@ def test_chance_levels_are_what_counting_every_sequence_gives(items, burstiness,
 )
 def test_a_vocabulary_by_name_keeps_all_other_numbers(name, vocabulary, anisotropy):
     numbers = {"items": 4, "burstiness": 2, "classes": 40, "anisotropy": 0.5, "scale": "released", "middle": "released"}
-    expected = Task(**{**numbers, "vocabulary": vocabulary, "anisotropy": anisotropy})
+    expected = RetrievalTask(**{**numbers, "vocabulary": vocabulary, "anisotropy": anisotropy})
     assert for_vocabulary(name, numbers) == expected
     assert numbers["anisotropy"] == 0.5  # which are not changed
 

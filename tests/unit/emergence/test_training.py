@@ -10,16 +10,16 @@ import torch
 
 from position_bias.emergence import runs, sequences, training
 from position_bias.emergence.runs import Network, Study
-from position_bias.emergence.task import Task
-from position_bias.emergence.training import PARTS, Member, Setting
+from position_bias.emergence.task import RetrievalTask
+from position_bias.emergence.training import PARTS, Member, StudySetting
 from position_bias.small_networks.ensemble import Recipe
 from position_card.core.checkpoint import Place
 from tests.interruption import Interruption
 from tests.refusals import refused
 
-SMALL = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
+SMALL = RetrievalTask(items=4, burstiness=2, classes=16, labels=16, width=16)
 FIXED = replace(SMALL, vocabulary="fixed")
-SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=32, sequences=48, sequences_along=32, observe_every=10)
+SETTING = StudySetting(Recipe(23, 1e-2, 1e-6), batch=32, sequences=48, sequences_along=32, observe_every=10)
 MIXED = Study(
     ("first",),
     True,
@@ -139,13 +139,13 @@ def test_the_loss_of_a_test_is_the_mean_since_the_last_one(tmp_path):
 
 def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch):
     biases = []
-    original = sequences.Batches
+    original = sequences.RetrievalBatches
 
     def recorded(task, world, seeds, positions, batch):
         biases.append(positions)
         return original(task, world, seeds, positions, batch)
 
-    monkeypatch.setattr(sequences, "Batches", recorded)
+    monkeypatch.setattr(sequences, "RetrievalBatches", recorded)
     short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
     for name, bias in (("window", []), ("ends", [1, 4]), ("middle", [2])):
         study = runs.study(name, ["window2/none"], 0.3)
@@ -155,7 +155,7 @@ def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch):
 
 def test_networks_learn_the_classes_of_training(tmp_path):
     task = replace(FIXED, noise=0.2, classes=8, labels=8)
-    setting = Setting(Recipe(80, 2e-2, 0.0), 16, sequences=8, sequences_along=8, observe_every=20)
+    setting = StudySetting(Recipe(80, 2e-2, 0.0), 16, sequences=8, sequences_along=8, observe_every=20)
     curves = train(tmp_path, replace(MIXED, networks=MIXED.networks[:3:2]), (0,), task, setting).curves
     losses = curves[(curves["quantity"] == "loss") & (curves["iteration"] == 80)]
     assert (losses["value"] < 0.5 * math.log(8)).all()
@@ -313,7 +313,7 @@ def test_an_interrupted_study_goes_on_in_the_stack_where_it_was(tmp_path, monkey
     """Three stacks of 23 iterations with a checkpoint every 6: it stops in iteration 8 of the second."""
     expected = by_member(train(tmp_path / "whole"))
     stacks_of(4, monkeypatch)
-    drawn, original = [], sequences.Batches.draw
+    drawn, original = [], sequences.RetrievalBatches.draw
 
     def draw(batches, iteration):
         drawn.append(iteration)
@@ -321,7 +321,7 @@ def test_an_interrupted_study_goes_on_in_the_stack_where_it_was(tmp_path, monkey
             raise Interruption
         return original(batches, iteration)
 
-    monkeypatch.setattr(sequences.Batches, "draw", draw)
+    monkeypatch.setattr(sequences.RetrievalBatches, "draw", draw)
     with pytest.raises(Interruption):
         train(tmp_path / "broken")
     assert_same(by_member(train(tmp_path / "broken")), expected)

@@ -9,7 +9,7 @@ import torch
 from transformers import BloomConfig, BloomForCausalLM
 
 from position_bias.language_models import train as training
-from position_bias.language_models.train import Recipe
+from position_bias.language_models.train import TrainingRecipe
 from position_card.core import checkpoint
 from position_card.core.checkpoint import Place
 from tests.interruption import Interruption
@@ -18,7 +18,7 @@ from tests.refusals import refused
 pytestmark = pytest.mark.usefixtures("one_thread", "cpu_time")  # so that folders can be compared byte for byte
 
 VOCABULARY = 31
-RECIPE = Recipe(steps=12, batch=4, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
+RECIPE = TrainingRecipe(steps=12, batch=4, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
 # each token follows from the one before: a small model can learn it
 TOKENS = np.array([pow(3, i, VOCABULARY) for i in range(400)], dtype=np.int32)
 HELD_OUT = np.stack([TOKENS[i : i + RECIPE.context] for i in (5, 50, 77)]).astype(np.int64)

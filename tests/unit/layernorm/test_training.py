@@ -10,16 +10,16 @@ import torch
 
 from position_bias.layernorm import training
 from position_bias.layernorm.settings import NETWORKS, Data
-from position_bias.layernorm.training import COLUMNS, Setting
+from position_bias.layernorm.training import COLUMNS, DecoderSetting
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from position_bias.small_networks.settings import Size
+from position_bias.small_networks.settings import NetworkSize
 from position_card.core.checkpoint import Place
 from tests.refusals import refused
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)
-SIZE = Size(layers=2, width=16, heads=2, hidden=8)
-SETTING = Setting(DATA, SIZE, batch=6, iterations=13, warmup=3, weight_decay=1e-2, held_out=16)
+SIZE = NetworkSize(layers=2, width=16, heads=2, hidden=8)
+SETTING = DecoderSetting(DATA, SIZE, batch=6, iterations=13, warmup=3, weight_decay=1e-2, held_out=16)
 SEEDS = (0, 4)
 NAMES = pytest.mark.parametrize("name", NETWORKS)
 STRAY = 5  # standard errors that a frequency may be off
@@ -191,7 +191,7 @@ def test_what_a_network_keeps_is_counted_about_right():
     """Of the tensors that autograd saves for the backward pass, each storage counts once; weights do not count."""
     architecture = Architecture(6, 6, 32, "pre", 4, 2, 64, "layer", True)
     setting = replace(
-        SETTING, size=Size(layers=4, width=32, heads=2, hidden=64), data=replace(DATA, tokens=48), batch=8
+        SETTING, size=NetworkSize(layers=4, width=32, heads=2, hidden=64), data=replace(DATA, tokens=48), batch=8
     )
     weights = {name: value.requires_grad_() for name, value in decoder.initial(architecture, [0], "cpu").items()}
     own, kept = {value.untyped_storage().data_ptr() for value in weights.values()}, {}

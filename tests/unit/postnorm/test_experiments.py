@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from position_bias.postnorm import runs, tasks, training
 from position_bias.postnorm.runs import Trial
-from position_bias.postnorm.training import Outcome
+from position_bias.postnorm.training import TrialOutcome
 from position_bias.small_networks import decoder
-from position_bias.small_networks.ensemble import Trained
+from position_bias.small_networks.ensemble import TrainingResult
 from position_card.core.checkpoint import Place
 from position_card.core.runtime import InputError
 
@@ -89,9 +89,9 @@ def test_a_killed_experiment_goes_on_with_what_it_had(place, monkeypatch):
     """The second call trains nothing that the first had finished."""
     asked = [trial(scheme="none"), trial(scheme="pre")]
     expected = training.run(asked, ["distances"], place)["distances"]
-    calls, original = [], training.Batches.__call__
+    calls, original = [], training.TaskBatches.__call__
     monkeypatch.setattr(
-        training.Batches, "__call__", lambda self, iteration: calls.append(iteration) or original(self, iteration)
+        training.TaskBatches, "__call__", lambda self, iteration: calls.append(iteration) or original(self, iteration)
     )
     pd.testing.assert_frame_equal(training.run(asked, ["distances"], place)["distances"], expected)
     assert calls == []
@@ -224,9 +224,9 @@ def test_a_network_that_knows_the_top_of_the_stack_only_at_trained_depth_fails_d
 
 
 def outcome_with(losses, norms, seeds=(7, 8, 9)):
-    trained = Trained({}, losses, norms, [], np.zeros(0, np.float32), {}, {})
+    trained = TrainingResult({}, losses, norms, [], np.zeros(0, np.float32), {}, {})
     asked = trial(seeds=seeds)
-    return Outcome(asked, training.networks(asked, "cpu"), {}, trained, [*seeds], pd.DataFrame())
+    return TrialOutcome(asked, training.networks(asked, "cpu"), {}, trained, [*seeds], pd.DataFrame())
 
 
 @settings(max_examples=40)

@@ -86,7 +86,7 @@ EVERY_KIND = pytest.mark.parametrize("task", ["set-complement-6", "maximum-4", "
 
 def batches(task="set-complement-6", seeds=SEEDS, batch=16, length=3, scheme="peri"):
     of = trial(task=task, scheme=scheme, seeds=seeds, setting={"batch": batch, "length": length})
-    return training.Batches(training.networks(of, "cpu"))
+    return training.TaskBatches(training.networks(of, "cpu"))
 
 
 def assert_equal_batches(one, other):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from position_bias.released import profiles, slopes
-from position_bias.released.models import MODELS, VARIANTS, Variant
+from position_bias.released.models import MODELS, VARIANTS, ReleasedVariant
 from position_bias.released.schedules import Schedule, read_schedule
 from position_bias.released.variants import LABELS, by_variant, read_profiles
 from position_card.core import artifacts
@@ -92,7 +92,7 @@ def files(tmp_path, small):
 
 
 def test_samples_and_sums_along_lengths_are_those_of_the_profiles(files, small, monkeypatch):
-    variants = (Variant("b", "released", "none"), Variant("c", "faithful", "faithful"))
+    variants = (ReleasedVariant("b", "released", "none"), ReleasedVariant("c", "faithful", "faithful"))
     monkeypatch.setattr(profiles, "ALONG_LENGTHS", variants)
     monkeypatch.setattr(profiles, "MODELS", {"small": BLOOM._replace(head_dim=25)})
     samples, sums = profiles.follow_lengths(*([file] for file in files), [8, 300]).values()

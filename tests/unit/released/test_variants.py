@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from position_bias.released import variants
-from position_bias.released.models import DATASETS, MODELS, VARIANTS, Variant
+from position_bias.released.models import DATASETS, MODELS, VARIANTS, ReleasedVariant
 from position_card.rollout import statistics
 
 ROUNDING = 1e-12
@@ -85,9 +85,9 @@ def test_the_table_says_of_each_profile_what_it_is(profiles, printed):
     keys = ["model", "dataset", "lambda of (b)", "slopes", "content"]
     assert not table.duplicated(keys).any()
     row = table.set_index(keys).loc["bloom-7b1", "dclm", "fineweb-edu", "faithful", "released"]
-    a = profiles["bloom-7b1", "dclm", Variant("a", "faithful", "none")]
-    b = profiles["bloom-7b1", "fineweb-edu", Variant("b", "faithful", "none")]
-    c = profiles["bloom-7b1", "dclm", Variant("c", "faithful", "released")]
+    a = profiles["bloom-7b1", "dclm", ReleasedVariant("a", "faithful", "none")]
+    b = profiles["bloom-7b1", "fineweb-edu", ReleasedVariant("b", "faithful", "none")]
+    c = profiles["bloom-7b1", "dclm", ReleasedVariant("c", "faithful", "released")]
     assert row["n"] == 9
     assert row["mean position a"] == pytest.approx(a @ np.arange(9) / 8)
     assert row["argmin b"] == b.argmin() / 8
@@ -99,7 +99,11 @@ def test_the_table_says_of_each_profile_what_it_is(profiles, printed):
     assert row["excess by triangles"] == found.by_triangles
     assert row["verdict"] == ("excluded" if found.excluded else "not excluded")
     with_own = table.set_index(keys).loc["bloom-7b1", "dclm", "dclm", "faithful", "released"]
-    assert with_own["first b"] == profiles["bloom-7b1", "dclm", Variant("b", "faithful", "none")][0] != row["first b"]
+    assert (
+        with_own["first b"]
+        == profiles["bloom-7b1", "dclm", ReleasedVariant("b", "faithful", "none")][0]
+        != row["first b"]
+    )
 
 
 def test_doubled_slopes_are_asked_of_falcon(profiles, printed):
@@ -109,8 +113,8 @@ def test_doubled_slopes_are_asked_of_falcon(profiles, printed):
     doubled = table[table["slopes"] == "doubled"].set_index("content")
     assert sorted(doubled.index) == ["faithful", "released"]
     for content, row in doubled.iterrows():
-        assert row["last a"] == random[Variant("a", "doubled", "none")][-1]
-        assert row["last c"] == random[Variant("c", "doubled", content)][-1]
+        assert row["last a"] == random[ReleasedVariant("a", "doubled", "none")][-1]
+        assert row["last c"] == random[ReleasedVariant("c", "doubled", content)][-1]
 
 
 def test_the_page_shows_the_primary_data_set(profiles, printed):

@@ -1,12 +1,12 @@
 # Every figure, table and other file that is made from files in seconds is a rule of its own, from a row of FIGURES, TABLES or
-# FILES that a wing wrote (position_bias/workflow/made.py says what a row holds). What the rows do not name, every_job.smk adds.
+# FILES that a wing wrote (position_bias/workflow/rows.py says what a row holds). What the rows do not name, every_job.smk adds.
 
 
 for item, row in FIGURES.items():
 
     rule:
         name:
-            made.rule_of(item, row, "draw_")
+            rule_name(item, row, "draw_")
         input:
             **row.files,
         output:
@@ -28,14 +28,14 @@ for item, row in FIGURES.items():
         script:
             "../scripts/draw.py"
 
-    workflow.get_rule(made.rule_of(item, row, "draw_")).docstring = row.says
+    workflow.get_rule(rule_name(item, row, "draw_")).docstring = row.says
 
 
 for item, row in (TABLES | FILES).items():
 
     rule:
         name:
-            made.rule_of(item, row)
+            rule_name(item, row)
         input:
             **row.files,
         output:
@@ -58,4 +58,4 @@ for item, row in (TABLES | FILES).items():
         script:
             "../scripts/table.py"
 
-    workflow.get_rule(made.rule_of(item, row)).docstring = row.says
+    workflow.get_rule(rule_name(item, row)).docstring = row.says

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-OF_RULES = ("makes", "readable", "printed", "code")  # params that the function of a row does not take
+RULE_PARAMS = ("makes", "readable", "printed", "code")  # params that the function of a row does not take
 
 
 @dataclass(frozen=True)
-class Made:
-    """A row: what one rule makes. Paths and values may be functions of the wildcards, as in any rule."""
+class Row:
+    """A row says what one rule makes. Paths and values may be functions of the wildcards, as in any rule."""
 
     says: str  # what it makes, as `snakemake --list` shows it
     makes: str  # MODULE:FUNCTION, seen from position_bias
@@ -31,12 +31,12 @@ class Made:
     needs: Mapping[str, Any] = field(default_factory=dict)  # resources that the profiles do not say
 
 
-def rule_of(item: str, made: Made, verb: str = "") -> str:
+def rule_name(item: str, row: Row, verb: str = "") -> str:
     """The name of the rule that makes an item, WING/NAME: WING_NAME, with a verb between them."""
-    return made.name or item.replace("/", f"_{verb}")
+    return row.name or item.replace("/", f"_{verb}")
 
 
-def module_of(function: str) -> str:
+def module_name(function: str) -> str:
     """The module of MODULE:FUNCTION, whose name is as it is seen from position_bias, or is one of position_card."""
     module = function.partition(":")[0]
     return module if module.startswith("position_card.") else f"position_bias.{module}"
