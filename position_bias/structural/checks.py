@@ -71,8 +71,10 @@ OF_FIGURE_1 = "fineweb-edu"  # the data set
 AS_RELEASED = {"checkpoint": "as released", "estimator": "token"}
 SHIFT = "shift"  # called "released shift" there: what is asked of it was written after it had been seen
 
-THEIRS, OURS = "pretrained: ", "pretrained, ours: "  # how the names of statistics begin: the paper's claims, and ours
+# How the names of statistics begin: the paper's claims, ours, and what was written down about all five decoders later
+THEIRS, OURS, LATER = "pretrained: ", "pretrained, ours: ", "pretrained, later: "
 SEEN = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
+SEEN_BEFORE = {THEIRS: SEEN, OURS: SEEN, LATER: (*SEEN, "stories15m", "minimind2-small")}
 DECODER = ("model", "dataset", "n")
 OF_DECODERS = (*DECODER, "statistic", "network", "unit", "documents", "value", "scale")  # of the tables in evidence/
 
@@ -441,13 +443,13 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested. Where several tables
     have the same quantity, `of_most_documents` says which is judged.
     """
-    asked = {name: rows for name, rows in predictions.items() if name.startswith((THEIRS, OURS))}
+    asked = {name: rows for name, rows in predictions.items() if name.startswith(tuple(SEEN_BEFORE))}
     rows = [row for values in of_most_documents(evidence) for row in judge(_decoders(values, asked), asked, level)]
     heard = {row["claim"] for row in rows}
     silent = {
         name: [row for row in of_name if row.claim and row.claim not in heard]
         for name, of_name in asked.items()
-        if name.startswith(OURS)
+        if name.startswith((OURS, LATER))
     }
     return table("structural", PRETRAINED, [*rows, *judge(_unmeasured(silent), silent, level)])
 
@@ -474,11 +476,12 @@ def _decoders(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
         setting = dict(zip(DECODER, labels, strict=True))
         across = rows.pivot(index="unit", columns="network", values="value")
         estimate = percentiles(int(rows["documents"].iloc[0])) if ESTIMATE in across.index else student
-        known = setting["model"] in SEEN
-        seen = {str(name): pd.Series(known, index=units.array) for name, units in rows.groupby("network")["unit"]}
         wording = {"decoder": "{model}, {dataset}, {n} tokens".format(**setting)}
-        for occasion in (THEIRS, OURS):
+        units_of = {str(network): units.array for network, units in rows.groupby("network")["unit"]}
+        for occasion, models in SEEN_BEFORE.items():
             if (name := f"{occasion}{statistic}") in asked:
+                known = setting["model"] in models
+                seen = {network: pd.Series(known, index=units) for network, units in units_of.items()}
                 yield Statistic(name, across, setting, estimate, wording=wording, seen=seen)
 
 

@@ -33,7 +33,13 @@ from position_card.rollout.measurement import (
     Measurement,
 )
 from position_card.rollout.parts import inside, logarithms_over_middle, middle_half, middle_position
-from position_card.rollout.statistics import percentile_interval, resampled_weights, spearman, wasserstein
+from position_card.rollout.statistics import (
+    percentile_interval,
+    resampled_weights,
+    spearman,
+    total_variation,
+    wasserstein,
+)
 from position_card.rollout.variants import variants
 
 FIRST, LAST = "log first / middle", "log last / middle"
@@ -278,13 +284,15 @@ def _of_rollouts(measured: DecoderMeasurement, replicates: int, seed: int) -> It
     others = {name: ROLLOUTS[name] for name in ("influence", ROTARY)}
     by_lambda = {variant.estimator: variant for variant in variants(measured.found, others, tuple(LAMBDAS))}
     rotary = {said: by_lambda[estimator].profiles(weights) for estimator, said in LAMBDAS.items()}
-    for statistic, compared in (
-        ("W to influence", {name: profiles[name] for name in profiles if name not in ("influence", *KERNELS)}),
-        ("W to influence by kernel", {name: profiles[name] for name in KERNELS}),
-        ("W to influence by lambda", rotary | {FROBENIUS: profiles["rotary"]}),
+    known = {name: profile for name, profile in profiles.items() if name not in ("influence", *KERNELS)}
+    for statistic, distance_of, compared in (
+        ("W to influence", wasserstein, known),
+        ("total variation to influence", total_variation, known),
+        ("W to influence by kernel", wasserstein, {name: profiles[name] for name in KERNELS}),
+        ("W to influence by lambda", wasserstein, rotary | {FROBENIUS: profiles["rotary"]}),
     ):
         for network, profile in compared.items():
-            distance = np.broadcast_to(wasserstein(profile, influence), len(influence))
+            distance = np.broadcast_to(distance_of(profile, influence), len(influence))
             yield from _resampled(measured, statistic, network, distance, documents)
 
 

@@ -39,7 +39,8 @@ ROWS_OF_RELEASED = {  # of each model
     "structural-figure-4": 1,
     "structural-shift": 1,
 }
-OURS = {claim for claim in CLAIMS if claim.startswith(("structural-pretrained-", "structural-recall-"))}
+ON_DECODERS = ("structural-pretrained-", "structural-recall-", "structural-released-lambda")
+OURS = {claim for claim in CLAIMS if claim.startswith(ON_DECODERS)}
 FIRST, LAST = "log first / middle", "log last / middle"
 EFFECTS = {  # statistic -> network -> mean over documents, in a world that is as our claims say
     FIRST: {"gradient": 1.2, "replacement": 0.0, "step of 2 %": 1.2, "step of 20 %": 0.8, "step of 100 %": 0.0}
@@ -51,14 +52,17 @@ EFFECTS = {  # statistic -> network -> mean over documents, in a world that is a
     "spearman of lambda with depth": {"frobenius": -0.6},
     "log start token / middle": {"gradient": 2.5, "replacement": 2.9},
     "log change at the first word": {"deletion": -3.7, "replacement": -3.7},
-    "W to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "half": 0.5, "uniform": 0.15},
+    "W to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "half": 0.5, "uniform": 0.3},
+    "total variation to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "uniform": 0.3},
+    "W to influence by lambda": {"token": 0.05, "frobenius": 0.05},
     "log share of the first token": {"measured": -0.5, "influence": -1.5},
     f"{FIRST} of means": {"gradient": 1.3, "replacement": 0.1},
     "log first eighth / middle": {"recall": 0.6},
     "log last eighth / middle": {"recall": 0.3},
     "rank correlation of places": {"gradient": 0.2, "replacement": 0.1, "rotary": 0.9, "measured": 0.0},
 }
-OF_MEANS = ("W to influence", "log share of the first token", f"{FIRST} of means", *list(EFFECTS)[-3:])
+DISTANCES = ("W to influence", "total variation to influence", "W to influence by lambda")
+OF_MEANS = (*DISTANCES, "log share of the first token", f"{FIRST} of means", *list(EFFECTS)[-3:])
 
 
 def judged(values, occasion=checks.STANDARD):
@@ -393,7 +397,7 @@ def decoder(model, effects=EFFECTS, documents=20):
     rows = []
     for statistic, networks in effects.items():
         units = range(-1 if statistic in OF_MEANS else 0, documents)
-        noise = dict(zip(units, 0.01 * np.random.default_rng(0).normal(size=documents + 1), strict=False))
+        noise = dict(zip(units, 0.001 * np.random.default_rng(0).normal(size=documents + 1), strict=False))
         for place, (network, mean) in enumerate(networks.items(), 1):
             labels = (model, "text", 256, statistic, network)
             rows += [(*labels, unit, documents, mean + place * noise[unit], "pretrained") for unit in units]
@@ -434,7 +438,12 @@ def test_the_table_of_more_documents_is_judged():
         (FIRST, "step of 20 %", 1.4, {"pretrained-step"}),
         ("log start token / middle", "gradient", -0.3, {"pretrained-bos"}),
         ("log change at the first word", "deletion", -3.0, {"pretrained-delete"}),
-        ("W to influence", "uniform", 0.02, {"pretrained-kernel"}),
+        ("W to influence", "content-free", 0.5, {"pretrained-content-free"}),
+        ("W to influence", "rotary", 0.15, {"pretrained-kernel"}),
+        ("total variation to influence", "content-free", 0.5, {"pretrained-content-free"}),
+        ("total variation to influence", "measured", 0.5, {"pretrained-mean-attention"}),
+        ("total variation to influence", "rotary", 0.5, {"pretrained-by-distance"}),
+        ("W to influence by lambda", "token", 0.1, {"released-lambda"}),
         ("log share of the first token", "influence", 0.1, {"pretrained-sinks"}),
         ("log first eighth / middle", "recall", 0.0, {"recall-first"}),
         ("log last eighth / middle", "recall", -0.3, {"recall-last"}),
@@ -459,6 +468,13 @@ def test_documents_are_units_and_resamples_of_means_replicates():
         found = row(of_decoders(values), f"pretrained, ours: {asked[0]}", *asked[1:])
         expected = estimate(of_units, None, 0.95)
         assert (found["measured"], found["low"], found["high"]) == pytest.approx(expected[:3])
+
+
+@pytest.mark.parametrize("model", ["stories15m", "minimind2-small"])
+def test_later_claims_count_every_decoder_as_seen(model):
+    """Other decoders would confirm them."""
+    found = of_decoders(decoder(model))
+    assert ((found["seen_before"] > 0) == found["statistic"].str.startswith("pretrained, later: ")).all()
 
 
 def test_a_decoder_seen_before_speaks_of_every_claim():

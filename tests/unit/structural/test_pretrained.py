@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from position_bias.structural import checks, figures_pretrained, interventions, pretrained
-from position_bias.structural.checks import OURS, THEIRS
+from position_bias.structural.checks import OURS, SEEN_BEFORE, THEIRS
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
 from position_card.drawing import style
@@ -106,7 +106,7 @@ def test_everything_that_is_predicted_of_a_decoder_without_start_token_is_measur
         (name, row.network, row.other)
         for name, of_name in PREDICTED.items()
         for row in of_name
-        if name.startswith((THEIRS, OURS)) and "start token" not in name and row.item != "recall by place"
+        if name.startswith(tuple(SEEN_BEFORE)) and "start token" not in name and row.item != "recall by place"
     }
     measured = rows[rows["n"] > 0]
     assert set(measured[["statistic", "network", "other"]].itertuples(index=False, name=None)) == asked
