@@ -17,7 +17,7 @@ from position_bias.verdicts.judge import ESTIMATE
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile
 from position_card.rollout.attention import Array
-from position_card.rollout.parts import Recall, above_prior, ends_over_middle, is_able, middle_half
+from position_card.rollout.parts import RecallScores, above_prior, ends_over_middle, is_able, middle_half
 from position_card.rollout.statistics import percentile_interval, resampled_weights, spearman
 
 WORDS = "words"  # what stands in place of a data set
@@ -40,7 +40,7 @@ def tables(
     influence = _influence(pd.concat(profiles))
     rows, drawn = [], [influence[influence["measure"].isin(INFLUENCES)]]
     for file in recalled:
-        labels, found = file.labels, Recall(**file.read())
+        labels, found = file.labels, RecallScores(**file.read())
         weights = resampled_weights(np.arange(len(found.correct)), replicates, seed)
         above = above_prior(found)  # [contexts, P]
         able = is_able(float(found.correct.mean()), labels["words"])

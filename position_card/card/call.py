@@ -8,18 +8,18 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import PreTrainedModel
 
-from position_card.card import prompt as of_prompt
 from position_card.card import sources
-from position_card.card import texts as of_texts
-from position_card.card.borrowed import borrowed
 from position_card.card.card import Card
-from position_card.card.measuring import Options, carry_out, plan
+from position_card.card.measuring import Options, measure_card, plan_card
+from position_card.card.span_measuring import describe_separation, measure_planned_spans, plan_spans
 from position_card.card.spans_page import Spans
 from position_card.card.subject import Subject
+from position_card.card.texts import read_documents
 from position_card.core.runtime import InputError
-from position_card.measures.cost import size
+from position_card.measures.cost import decoder_size
 from position_card.measures.spans import split
 from position_card.models import opening
+from position_card.probe.measurable import measurable
 from position_card.texts import corpus
 
 
@@ -60,9 +60,9 @@ def measure(
         raise InputError(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
     batch = (tokens_per_batch, activation_checkpointing)
     options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, recalled)
-    with _lent(model, tokenizer, threads, name) as (decoder, subject):
-        planned = plan(subject, [texts] if isinstance(texts, str) else texts, options, text, "in memory")
-        return Card(carry_out(planned, decoder), replicates, level, seed)
+    with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
+        planned = plan_card(subject, [texts] if isinstance(texts, str) else texts, options, text, "in memory")
+        return Card(measure_card(planned, decoder), replicates, level, seed)
 
 
 def spans(
@@ -90,9 +90,9 @@ def spans(
     pieces = split(prompt, separator) if isinstance(prompt, str) else list(prompt)
     origin = "in memory"
     if texts is None:
-        texts, origin = of_texts.read(sources.source(sources.TEXT, corpus.TEST_SHARE))
-    with _lent(model, tokenizer, threads, name) as (decoder, subject):
-        planned = of_prompt.plan(
+        texts, origin = read_documents(sources.source(sources.TEXT, corpus.TEST_SHARE))
+    with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
+        planned = plan_spans(
             subject,
             pieces,
             [texts] if isinstance(texts, str) else texts,
@@ -100,33 +100,33 @@ def spans(
             seed,
             prompt=prompt_name,
             sources={"prompt": "in memory", "text": origin},
-            parted=of_prompt.parted(separator) if isinstance(prompt, str) else "given by the caller",
+            separation=describe_separation(separator) if isinstance(prompt, str) else "given by the caller",
         )
-        return of_prompt.carry_out(planned, decoder)
+        return measure_planned_spans(planned, decoder)
 
 
 @contextmanager
-def _lent(
+def _measurable_subject(
     model: nn.Module, tokenizer: Any, threads: int | None, name: str
 ) -> Iterator[tuple[PreTrainedModel, Subject]]:
-    """Lend a model as `borrowed` does, with what is known of it."""
-    with borrowed(model, threads) as decoder:
+    """Yield the decoder within a model while it is measurable (`measurable`), and the subject that describes it."""
+    with measurable(model, threads) as decoder:
         yield (
             decoder,
             Subject(
                 name,
                 f"{type(model).__name__} in memory",
                 decoder.config,
-                size(sum(weight.numel() for weight in decoder.parameters()), decoder.config),
-                *_apart(tokenizer),
+                decoder_size(sum(weight.numel() for weight in decoder.parameters()), decoder.config),
+                *_tokenizer_copy(tokenizer),
                 str(decoder.dtype).removeprefix("torch."),
                 decoder.get_input_embeddings().weight.device.type,
             ),
         )
 
 
-def _apart(tokenizer: Any) -> tuple[Tokenizer, list[int]]:
-    """What `opening.open_tokenizer` returns, of a copy, since its padding and truncation are turned off."""
+def _tokenizer_copy(tokenizer: Any) -> tuple[Tokenizer, list[int]]:
+    """Return a copy of a tokenizer without padding and truncation, and the tokens that it puts before a text."""
     fast = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(fast, Tokenizer):
         raise InputError(

@@ -139,7 +139,7 @@ def _version() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     typed = parser().parse_args(arguments)
-    with _spoken(typed.quiet, typed.verbose):
+    with _logging_to_terminal(typed.quiet, typed.verbose):
         try:
             return _run(typed)
         except InputError as error:
@@ -169,27 +169,27 @@ def _run(typed: argparse.Namespace) -> int:
     text = cache(partial(_text, typed.text))
     prompt = _prompt(typed)
     cards: dict[str, Card] = {}  # by the name of their folder
-    of_spans: list[dict[str, Any]] = []
+    span_results: list[dict[str, Any]] = []
     failed = False
     for model in sources.with_copies(models, typed.untrained):
         try:
             if prompt is None:
                 cards |= _cards(model, text, typed)
             else:
-                of_spans += _spans(model, prompt, text, typed)
+                span_results += _spans(model, prompt, text, typed)
         except RefusedError:
             raise
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             failed = True
     if len(cards) > 1:
-        from position_card.card import beside
+        from position_card.card import compare
 
         folder = typed.out / sources.together(models, typed.untrained)
-        beside.save(list(cards.values()), folder, [f"../{name}" for name in cards])
+        compare.save_comparison(list(cards.values()), folder, [f"../{name}" for name in cards])
         runtime.announce(f"read {folder}/card.md")
     if typed.json:
-        print(json.dumps([*of_spans, *(_statistics(card) for card in cards.values())], indent=2))
+        print(json.dumps([*span_results, *(_statistics(card) for card in cards.values())], indent=2))
     return FAILED if failed else 0
 
 
@@ -205,9 +205,9 @@ def _require_gpus(count: int, device: str | None) -> None:
 
     import torch
 
-    if (seen := torch.cuda.device_count()) < count:
+    if (visible_count := torch.cuda.device_count()) < count:
         raise InputError(
-            f"--gpus {count} needs {count} GPUs, and torch sees {seen}; lower it, or go where there are more"
+            f"--gpus {count} needs {count} GPUs, and torch sees {visible_count}; lower it, or go where there are more"
         )
 
 
@@ -218,8 +218,8 @@ def _text(typed: str) -> Text:
 
     try:
         text = sources.source(typed, corpus.TEST_SHARE)
-        read, origin = texts.read(text)
-        return list(texts.up_to(texts.CHARACTERS, read)), text.shown, origin
+        documents, origin = texts.read_documents(text)
+        return list(texts.first_characters(texts.CHARACTERS, documents)), text.shown, origin
     except InputError as error:
         raise RefusedError(str(error)) from error
 
@@ -241,21 +241,23 @@ def _prompt(typed: argparse.Namespace) -> list[str] | None:
     from position_card.card import texts
     from position_card.measures import spans
 
-    prompt = texts.prompt(typed.prompt).removesuffix("\n")
+    prompt = texts.read_prompt(typed.prompt).removesuffix("\n")
     return spans.split(prompt, typed.separator)
 
 
-def _known(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "tuple[Path, Subject, Text]":
+def _subject_and_text(
+    model: Source, text: Callable[[], Text], typed: argparse.Namespace
+) -> "tuple[Path, Subject, Text]":
     """Where a model lies, what is known of it, and the text; a model of the hub is fetched, and torch is prepared."""
-    place, given = model.path, model.given
+    place, origin = model.path, model.given
     if model.kind == "hub":
         from position_card.models import hub
 
         record = typed.out / sources.original(model).name / "model.json"
-        hub.fetch_model(given, typed.revision, None, record)
+        hub.fetch_model(origin, typed.revision, None, record)
         place = hub.model_place(record)
-        given = f"{given} at {revision}" if (revision := hub.revision(record)) else given
-    read = text()
+        origin = f"{origin} at {revision}" if (revision := hub.revision(record)) else origin
+    text_documents = text()
 
     import torch  # seconds, which a name that is not there must not cost
 
@@ -265,109 +267,109 @@ def _known(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
         torch.set_num_threads(typed.threads)
     runtime.keep_freed_memory()
     device = typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    known = place, model.shown, given, device, typed.precision, model.untrained, typed.tokenizer, typed.gpus
-    return place, subject.of_files(*known), read
+    description = place, model.shown, origin, device, typed.precision, model.untrained, typed.tokenizer, typed.gpus
+    return place, subject.read_subject(*description), text_documents
 
 
 def _spans(
     model: Source, prompt: list[str], text: Callable[[], Text], typed: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """Measure what the spans of a prompt weigh in a model, or read what was measured before; none in a dry run."""
-    called = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
-    folder = typed.out / model.name / "spans" / Source(called, "named").name
-    place, subject, (documents, _, origin) = _known(model, text, typed)
+    prompt_name = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
+    folder = typed.out / model.name / "spans" / Source(prompt_name, "named").name
+    place, subject, (documents, _, origin) = _subject_and_text(model, text, typed)
 
-    from position_card.card import prompt as of_prompt
-    from position_card.card.borrowed import borrowed
+    from position_card.card.span_measuring import describe_separation, measure_planned_spans, plan_spans
+    from position_card.probe.measurable import measurable
 
-    plan = of_prompt.plan(
+    plan = plan_spans(
         subject,
         prompt,
         documents,
         typed.target,
         typed.seed,
-        prompt=called if typed.prompt == "-" else Path(typed.prompt).name,
+        prompt=prompt_name if typed.prompt == "-" else Path(typed.prompt).name,
         sources={"prompt": typed.prompt, "text": origin},
-        parted=of_prompt.parted(typed.separator),
+        separation=describe_separation(typed.separator),
     )
     plan.announce()
     if typed.dry_run:
         return []
     names = ("sha256", "parted", "target", "seed", "read", "untrained")
     settings = _settings(place, subject, {name: plan.facts[name] for name in names})
-    made = folder / "spans.json"
+    file = folder / "spans.json"
 
-    def kept() -> tuple[dict[str, Any], Mapping[str, Any]]:
-        found = json.loads(made.read_text(encoding="utf-8"))
-        return found, found["facts"]
+    def read_result() -> tuple[dict[str, Any], Mapping[str, Any]]:
+        result = json.loads(file.read_text(encoding="utf-8"))
+        return result, result["facts"]
 
-    if typed.force or not made.exists():
-        with borrowed(subject.opened(place, typed.seed, folder)) as lent:
-            of_prompt.carry_out(replace(plan, facts={**plan.facts, SETTINGS: settings}), lent).save(folder)
-    found = _required(made, kept, settings)
+    if typed.force or not file.exists():
+        with measurable(subject.opened(place, typed.seed, folder)) as decoder:
+            measure_planned_spans(replace(plan, facts={**plan.facts, SETTINGS: settings}), decoder).save(folder)
+    result = _required(file, read_result, settings)
     runtime.announce(f"read {folder}/spans.md")
-    return [found]
+    return [result]
 
 
 def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
     """Measure a model, or read what was measured of it before, and write its card; no card where none is asked for."""
     folder = typed.out / model.name
-    place, subject, (documents, called, origin) = _known(model, text, typed)
+    place, subject, (documents, text_name, origin) = _subject_and_text(model, text, typed)
 
-    from position_card.card import measured, measuring
+    from position_card.card import measurements, measuring
     from position_card.card.card import Card
 
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
     prompts = (tuple(typed.lengths), typed.prompts, typed.replace)
     options = measuring.Options(*prompts, *batch, typed.target, typed.seed, typed.recall)
-    plan = measuring.plan(subject, documents, options, called, origin)
+    plan = measuring.plan_card(subject, documents, options, text_name, origin)
     plan.announce()
     if typed.dry_run:
         return {}
-    decided = {**vars(options), "text": plan.facts["read"]}
-    settings = _settings(place, subject, decided)
-    made = folder / "measured"
+    choices = {**vars(options), "text": plan.facts["read"]}
+    settings = _settings(place, subject, choices)
+    directory = folder / "measured"
 
-    def kept() -> tuple[measured.Measured, Mapping[str, Any]]:
-        found = measured.read(made)
-        return found, found.facts
+    def read_result() -> tuple[measurements.Measurements, Mapping[str, Any]]:
+        result = measurements.read(directory)
+        return result, result.facts
 
-    if typed.force or not made.exists():
+    if typed.force or not directory.exists():
         unfinished, plan = folder / ".unfinished", replace(plan, facts={**plan.facts, SETTINGS: settings})
-        measuring.open_and_carry_out(plan, place, unfinished, measuring.EVERY, settings).write(made)
+        measuring.open_and_measure_card(plan, place, unfinished, measuring.EVERY, settings).write(directory)
         shutil.rmtree(unfinished, ignore_errors=True)
-    card = Card(_required(made, kept, settings), seed=typed.seed)
+    card = Card(_required(directory, read_result, settings), seed=typed.seed)
     card.save(folder)
     runtime.announce(f"read {folder}/card.md")
     return {model.name: card}
 
 
-def _settings(place: Path, subject: "Subject", decided: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(place: Path, subject: "Subject", choices: Mapping[str, Any]) -> dict[str, Any]:
     """What decides what is measured: options and text, and tokenizer, precision and the stamp of the model's files."""
     tokenizer = hashlib.sha256(f"{subject.tokenizer.to_str()}{subject.before}".encode()).hexdigest()
     files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
-    said = {**decided, "precision": subject.precision, "tokenizer": tokenizer, "files": files}
-    return dict(json.loads(json.dumps(said)))
+    settings = {**choices, "precision": subject.precision, "tokenizer": tokenizer, "files": files}
+    return dict(json.loads(json.dumps(settings)))
 
 
-def _required(made: Path, read: Callable[[], tuple[T, Mapping[str, Any]]], settings: Mapping[str, Any]) -> T:
+def _required(path: Path, read: Callable[[], tuple[T, Mapping[str, Any]]], settings: Mapping[str, Any]) -> T:
     """Read what was measured, which names its settings among its facts.
 
     Raises RefusedError where it was measured otherwise, or cannot be read.
     """
     try:
-        found, facts = read()
+        result, facts = read()
         before = facts.get(SETTINGS, {})
     except (InputError, ValueError, LookupError, TypeError, OSError) as error:
-        raise RefusedError(f"{made} is damaged; type --force to measure anew") from error
+        raise RefusedError(f"{path} is damaged; type --force to measure anew") from error
     if before != settings:
         absent = object()  # what another version knew, or did not know yet, differs too
         names = [name for name in {**before, **settings} if before.get(name, absent) != settings.get(name, absent)]
         raise RefusedError(
-            f"{made.parent} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), "
+            f"{path.parent} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), "
             "or --force to replace it"
         )
-    return found
+    return result
 
 
 def _statistics(card: "Card") -> dict[str, Any]:
@@ -379,17 +381,17 @@ def _least(least: int, most: int = sys.maxsize) -> Any:
     """A type of whole numbers that are not less than the one, nor more than the other."""
 
     def number(typed: str) -> int:
-        if (found := int(typed)) < least:
-            raise argparse.ArgumentTypeError(f"{found} is less than {least}")
-        if found > most:
-            raise argparse.ArgumentTypeError(f"{found} is more than {most}")
-        return found
+        if (value := int(typed)) < least:
+            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        if value > most:
+            raise argparse.ArgumentTypeError(f"{value} is more than {most}")
+        return value
 
     return number
 
 
 @contextmanager
-def _spoken(quiet: bool, verbose: bool) -> Iterator[None]:
+def _logging_to_terminal(quiet: bool, verbose: bool) -> Iterator[None]:
     """Say on standard error what a job would write into its log: progress where there is no terminal for a bar."""
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: not hasattr(record, runtime.ANNOUNCED))

@@ -94,16 +94,16 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
             axes.tick_params(labelleft=True)
     _limits(rows, models)
     rows[0, 2].legend(
-        *zip(*_of_attention(models), strict=True),
+        *zip(*_attention_entries(models), strict=True),
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
         **ABOVE,
     )
     variants = {variant for tables in models.values() for variant in tables["profile"]["variant"]}
-    shown = list(present(variants & {*CURVES}, CURVES).values())
-    shown[1:1] = [REPLACED] * any("replacement" in tables for tables in models.values())
+    looks = list(present(variants & {*CURVES}, CURVES).values())
+    looks[1:1] = [REPLACED] * any("replacement" in tables for tables in models.values())
     kinds = present((kind for tables in models.values() for kind in set(tables["layers"]["estimator"])), LAMBDAS)
     rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
-    legend(figure, below=[look.entry() for look in shown])
+    legend(figure, below=[look.entry() for look in looks])
     return whole
 
 
@@ -126,23 +126,23 @@ def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
 
 
 def _influence(axes: Axes, tables: Tables, name: str) -> None:
-    shown = _shown(tables["profile"])
-    for variant, look in present(shown["variant"], CURVES).items():
-        rows = shown[shown["variant"] == variant]
+    profiles = _shown(tables["profile"])
+    for variant, look in present(profiles["variant"], CURVES).items():
+        rows = profiles[profiles["variant"] == variant]
         position = rows["position"]
         if variant != "uniform":
             axes.fill_between(position, rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
         front = 1.5 if variant == MEASURED else 2.0
         axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width, zorder=front)
-    n, prompts = int(shown["position"].max()) + 1, int(shown["prompts"].max())
+    n, prompts = int(profiles["position"].max()) + 1, int(profiles["prompts"].max())
     of_middle = middle_half(n)
     axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
-    measured = shown[shown["variant"] == MEASURED].set_index("position")["value"].to_numpy()
-    _ends(axes, measured)
+    influence = profiles[profiles["variant"] == MEASURED].set_index("position")["value"].to_numpy()
+    _ends(axes, influence)
     if "replacement" in tables:
         rows = tables["replacement"].rename(columns={"value": "measured"})
         inside = rows["position"].between(of_middle.start, of_middle.stop - 1)
-        scale = measured[of_middle].mean() / rows.loc[inside, "measured"].mean()
+        scale = influence[of_middle].mean() / rows.loc[inside, "measured"].mean()
         rows[["measured", "low", "high"]] *= scale
         error_bars(axes, rows["position"], rows, REPLACED.colour, fmt=REPLACED.marker, markersize=3, zorder=3)
     width = ROOM * PAGE * PANELS[1] / sum(PANELS)
@@ -153,19 +153,19 @@ def _influence(axes: Axes, tables: Tables, name: str) -> None:
     axes.set_ylabel("share of influence")
 
 
-def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
+def _ends(axes: Axes, influence: NDArray[np.float64]) -> None:
     """Mark the first and the last token, with their influence over the mean of the middle half, and that mean."""
-    of_middle, last = middle_half(len(measured)), len(measured) - 1
-    mean = measured[of_middle].mean()
+    of_middle, last = middle_half(len(influence)), len(influence) - 1
+    mean = influence[of_middle].mean()
     axes.hlines(mean, of_middle.start, of_middle.stop - 1, color=BLACK, linewidth=0.8, zorder=3)
-    axes.plot([0, last], measured[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
-    below_all = measured[: of_middle.start].min()  # of the line near the first token
+    axes.plot([0, last], influence[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
+    below_all = influence[: of_middle.start].min()  # of the line near the first token
     for place, height, aside, (side, edge) in (
         (0, below_all, (3, -5), ("left", "top")),
-        (last, measured[last], (-5, 3), ("right", "bottom")),
+        (last, influence[last], (-5, 3), ("right", "bottom")),
     ):
-        said = axes.annotate(
-            f"{TIMES}{measured[place] / mean:.3g}",
+        annotation = axes.annotate(
+            f"{TIMES}{influence[place] / mean:.3g}",
             (place, height),
             xytext=aside,
             textcoords="offset points",
@@ -174,7 +174,7 @@ def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
             color=CURVES[MEASURED].colour,
             zorder=4,
         )
-        said.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
+        annotation.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
 
 
 def _shown(profiles: pd.DataFrame) -> pd.DataFrame:
@@ -230,17 +230,17 @@ def _eighths(axes: Axes, recall: pd.DataFrame) -> None:
     above = (recall["probability"] - recall["prior"]).to_numpy()
     for over, side in zip(ends_over_middle(above[None]).values(), ("left", "right"), strict=True):
         place = float(side == "right")
-        said: dict[str, Any] = {"ha": side, "va": "bottom", "color": GREEN}
-        axes.text(place, 1.0, f"{TIMES}{over[0]:.3g}", transform=axes.transAxes, **said)
+        style: dict[str, Any] = {"ha": side, "va": "bottom", "color": GREEN}
+        axes.text(place, 1.0, f"{TIMES}{over[0]:.3g}", transform=axes.transAxes, **style)
 
 
-def _of_attention(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
+def _attention_entries(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
     """Handles and names of the lines of attention, those of layers in three of their shades."""
     deepest = max(int(tables["distances"]["layer"].max()) for tables in models.values())
     same = all(int(tables["distances"]["layer"].max()) == deepest for tables in models.values())
-    named = f"layers 1 to {deepest}" if same else "first to last layer"
+    label = f"layers 1 to {deepest}" if same else "first to last layer"
     few = tuple(Line2D([], [], color=colour, linewidth=0.9) for colour in shades(range(3)).values())
-    of_layers = (few, f"{named}, light to dark") if deepest > 1 else (few[1], "layer 1")
+    of_layers = (few, f"{label}, light to dark") if deepest > 1 else (few[1], "layer 1")
     mean = [(Line2D([], [], **MEAN), "mean of layers")] if deepest > 1 else []
     return [of_layers, *mean, (Line2D([], [], **UNIFORM), "uniform attention")]
 
@@ -249,9 +249,9 @@ def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
     """One scale for each column. Rollouts may lie far from any measurement: influence has the room."""
     top = max(tables["layers"]["high"].max() for tables in models.values())
     rows[0, 0].set_ylim(0, 1.08 * top)
-    shown = pd.concat([_shown(tables["profile"]) for tables in models.values()])
-    measured = shown[shown["variant"].isin([MEASURED, "uniform"])]
-    rows[0, 1].set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())
+    profiles = pd.concat([_shown(tables["profile"]) for tables in models.values()])
+    reference = profiles[profiles["variant"].isin([MEASURED, "uniform"])]
+    rows[0, 1].set_ylim(reference["low"].min() / 5, 3 * reference["high"].max())
     for axes in rows[:, 1:].flat:
         log_ticks(axes.yaxis)
     for axes in rows[:, 2]:

@@ -1,38 +1,31 @@
-"""What a card says of one decoder is measured here: prompts of every length pass through it.
+"""This module plans and carries out the measurements of a card: prompts of every length pass through one decoder.
 
 The same steps measure a model in memory and one that the command opens.
 """
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
-from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
-from position_card.card import texts as of_texts
-from position_card.card.borrowed import borrowed
-from position_card.card.measured import Measured, Recalled, Replaced
+from position_card.card import texts
+from position_card.card.measurements import Measurements, RecallResult, ReplacementEffects
 from position_card.card.subject import Subject
+from position_card.card.target import find_target
 from position_card.core import provenance
 from position_card.core.runtime import InputError, announce, seed
 from position_card.measures import recall, replacement
-from position_card.measures.cost import LARGE, require_room
+from position_card.measures.cost import LARGE, operations_per_second, require_room
 from position_card.measures.measure import PREDICTED, Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
-from position_card.models.tokens import TokenIds, encoded
+from position_card.models.tokens import TokenIds
+from position_card.probe.measurable import measurable
 
 EVERY = 8  # prompts, after which a measurement is kept
-TARGETS = {
-    "p": "the probability of the most likely next token",
-    "log-p": "the logarithm of the probability of the most likely next token",
-    "contrast": "the logit of the most likely next token less that of the second",
-}
 REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
 WORDS, CUE = 128, 3  # of a context; that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
@@ -42,7 +35,7 @@ FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has on
 
 @dataclass(frozen=True)
 class Options:
-    """How a card is measured."""
+    """How many prompts a card is measured on, of which lengths, and how."""
 
     lengths: tuple[int, ...] = (64, 256)  # tokens of the prompts, as far as the model goes and as the text has enough
     prompts: int = 64  # of each length, or as many as the text has
@@ -55,44 +48,33 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that no card can be measured with."""
-        whole = [("lengths", n, opening.SHORTEST) for n in self.lengths] + [("prompts", self.prompts, of_texts.LEAST)]
+        whole = [("lengths", n, opening.SHORTEST) for n in self.lengths] + [("prompts", self.prompts, texts.LEAST)]
         whole += [(name, getattr(self, name) or 0, 0) for name in ("replaced", "recalled", "tokens_per_batch", "seed")]
         for name, value, least in whole:
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
 
 
-def operations_per_second(device: str, precision: str) -> float:
-    """How fast a device multiplies matrices as they occur in models."""
-    matrix = torch.ones(512, 1024, dtype=getattr(torch, precision), device=device)
-    taken = []
-    for _ in range(3):
-        began = time.perf_counter()
-        (matrix @ matrix.mT).sum().item()
-        taken.append(time.perf_counter() - began)
-    return 2 * 512 * 512 * 1024 / min(taken)
-
-
 @dataclass(frozen=True)
 class Contexts:
-    """What recall is measured in."""
+    """The contexts that recall is measured in."""
 
     words: TokenIds  # [V] that the contexts are drawn from
-    drawn: TokenIds  # [C, n + CUE], with a cue of other words behind each
+    token_ids: TokenIds  # [C, n + CUE], with a cue of other words behind each
 
     @property
     def n(self) -> int:
-        """Words of a context."""
-        return self.drawn.shape[1] - CUE
+        """How many words a context has."""
+        return self.token_ids.shape[1] - CUE
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What will be measured, known before any weight is read."""
+class CardPlan:
+    """What a card will measure, known before any weight is read."""
 
     subject: Subject
     options: Options
-    prompts: Mapping[int, of_texts.Prompts]  # by length
+    prompts: Mapping[int, texts.PromptSet]  # by length
     at_once: Mapping[int, int]  # tokens, by length
     target: str | int  # what influence is the gradient of, a token by its id
     replaced: int  # prompts of the longest length
@@ -101,67 +83,71 @@ class Plan:
 
     @property
     def bytes(self) -> float:
-        """How much memory measuring takes, about."""
+        """About how many bytes of memory the measurement takes."""
         size, precision = self.subject.size, self.subject.precision
         recomputed = self.options.activation_checkpointing
         return max(size.memory(n, self.at_once[n], precision, recomputed=recomputed) for n in self.prompts)
 
     def seconds(self) -> float:
-        """How long measuring takes, about, by the time of a product of matrices on this device."""
+        """Return about how many seconds the measurement takes, from the time of a matrix product on this device."""
         size, precision = self.subject.size, self.subject.precision
         recomputed = self.options.activation_checkpointing
-        counted = {n: size.of_prompt(n, precision, recomputed=recomputed) for n in self.prompts}
-        passes = sum(counted[n].operations * len(drawn.tokens) for n, drawn in self.prompts.items())
+        costs = {n: size.pass_cost(n, precision, recomputed=recomputed) for n in self.prompts}
+        passes = sum(costs[n].operations * len(prompt_set.tokens) for n, prompt_set in self.prompts.items())
         n = max(self.prompts)
-        forward = counted[n].operations / n / (3 if recomputed else 2)  # operations a token, about
+        forward = costs[n].operations / n / (3 if recomputed else 2)  # operations a token, about
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
-        if of := self.contexts:
-            again += len(of.drawn) * (of.n + CUE * (1 + len(recall.places(of.n, CUE))))
+        if contexts := self.contexts:
+            again += len(contexts.token_ids) * (contexts.n + CUE * (1 + len(recall.places(contexts.n, CUE))))
         return (passes + forward * again) / operations_per_second(self.subject.device, precision)
 
     def announce(self) -> None:
-        """Say before the work what it takes."""
-        lengths = " and ".join(f"{len(drawn.tokens)} prompts of {n} tokens" for n, drawn in self.prompts.items())
+        """Tell the user, before the work, how much memory and time it takes."""
+        lengths = " and ".join(
+            f"{len(prompt_set.tokens)} prompts of {n} tokens" for n, prompt_set in self.prompts.items()
+        )
         self.subject.announce(lengths, self.bytes, self.seconds())
 
 
-def plan(subject: Subject, texts: Iterable[str], options: Options, text: str, origin: str) -> Plan:
-    """Choose prompts and batches for a model of this size. `text` is what texts are called, `origin` where they are of.
+def plan_card(subject: Subject, documents: Iterable[str], options: Options, text_name: str, origin: str) -> CardPlan:
+    """Draw prompts from documents, and choose batches that fit a model of this size.
+
+    The card calls the text `text_name`, and says that it comes from `origin`.
 
     Raises InputError where the model takes too few tokens, or the text has too few prompts.
     """
-    name, config, fast, known = subject.name, subject.config, subject.tokenizer, subject.size
+    name, config, tokenizer, size = subject.name, subject.config, subject.tokenizer, subject.size
     fitting = opening.lengths(config, options.lengths)
     for n in sorted(set(options.lengths) - set(fitting)):
         announce(f"{name}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
-    documents = list(of_texts.up_to(of_texts.CHARACTERS, texts))
-    target, described = target_of(options.target, fast)
-    prompts = of_texts.prompts(documents, fast, subject.before, fitting, options.prompts, options.seed)
+    documents = list(texts.first_characters(texts.CHARACTERS, documents))
+    target, target_in_words = find_target(options.target, tokenizer)
+    prompts = texts.draw_prompts(documents, tokenizer, subject.before, fitting, options.prompts, options.seed)
     recomputed = options.activation_checkpointing
     at_once = {
-        n: options.tokens_per_batch or known.batch(n, subject.precision, subject.device, recomputed=recomputed)
+        n: options.tokens_per_batch or size.batch(n, subject.precision, subject.device, recomputed=recomputed)
         for n in prompts
     }
-    small = known.parameters <= LARGE
-    wanted = REPLACED * small if options.replaced is None else options.replaced
-    asked = RECALLED * small if options.recalled is None else options.recalled
+    small = size.parameters <= LARGE
+    replaced = REPLACED * small if options.replaced is None else options.replaced
+    recalled = RECALLED * small if options.recalled is None else options.recalled
     n = max(fitting) if max(fitting) > LONG else WORDS
-    contexts, why_not = _contexts(subject, asked, n, documents, options.seed)
+    contexts, why_not = _contexts(subject, recalled, n, documents, options.seed)
     if why_not:
         announce(f"{name} is measured without recall: {why_not}")
-    stored = subject.quantisation
-    said = {
+    quantisation = subject.quantisation
+    facts = {
         "model": {
             "type": config.model_type,
             "untrained": subject.untrained,
-            "weights": f"{stored} of a GGUF file, unpacked to {subject.precision}" if stored else None,
-            **known.facts,
+            "weights": f"{quantisation} of a GGUF file, unpacked to {subject.precision}" if quantisation else None,
+            **size.facts,
         },
-        "read": {"documents": len(documents), "sha256": of_texts.digest(documents)},
-        "prompts": {str(n): drawn.noted() for n, drawn in prompts.items()},
+        "read": {"documents": len(documents), "sha256": texts.documents_digest(documents)},
+        "prompts": {str(n): prompt_set.facts() for n, prompt_set in prompts.items()},
         "predicted": PREDICTED,
-        "target": described,
-        "before": [fast.id_to_token(token) for token in subject.before],
+        "target": target_in_words,
+        "before": [tokenizer.id_to_token(token) for token in subject.before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),
         "without recall": why_not,
@@ -170,14 +156,14 @@ def plan(subject: Subject, texts: Iterable[str], options: Options, text: str, or
         "tokens_per_batch": {str(n): tokens for n, tokens in at_once.items()},
         "versions": provenance.versions(),
         "name": name,
-        "text": text,
+        "text": text_name,
         "sources": {"model": subject.origin, "text": origin},
     }
-    return Plan(subject, options, prompts, at_once, target, min(wanted, options.prompts), contexts, said)
+    return CardPlan(subject, options, prompts, at_once, target, min(replaced, options.prompts), contexts, facts)
 
 
 def _contexts(
-    subject: Subject, count: int, n: int, documents: list[str], chosen_by: int
+    subject: Subject, count: int, n: int, documents: list[str], sample_seed: int
 ) -> tuple[Contexts | None, str | None]:
     """Draw so many contexts of the commonest words of a text for a model; or say why not.
 
@@ -193,45 +179,33 @@ def _contexts(
         words = recall.common_words(documents, subject.tokenizer, n, CUE)
     except InputError as error:
         return None, str(error)
-    drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))
-    return Contexts(words, drawn), None
+    token_ids = recall.random_contexts(words, n, count, CUE, seed(sample_seed, "card", "recall"))
+    return Contexts(words, token_ids), None
 
 
-def target_of(target: str, tokenizer: Tokenizer) -> tuple[str | int, str]:
-    """What influence is the gradient of, a key of TARGETS or the id of a token, and the same in words.
-
-    A token is named as the tokenizer has it, or as it stands in a text. Raises InputError where it is no single token.
-    """
-    if target in TARGETS:
-        return target, TARGETS[target]
-    found = tokenizer.token_to_id(target)
-    ids = [found] if found is not None else encoded(tokenizer, target).ids
-    if len(ids) != 1:
-        raise InputError(f"target {target!r} is {len(ids)} tokens; name one, or {', '.join(TARGETS)}")
-    return int(ids[0]), f"the probability that the next token is {target!r}"
-
-
-def open_and_carry_out(plan: Plan, place: Path, folder: Path, every: int, run: object) -> Measured:
-    """Open the model at the place of a plan, and measure it as `carry_out` does.
+def open_and_measure_card(plan: CardPlan, place: Path, folder: Path, every: int, run: object) -> Measurements:
+    """Open the model at the place of a plan, and measure it as `measure_card` does.
 
     Raises InputError where there is too little memory, before weights are read.
     """
     subject, recomputed = plan.subject, plan.options.activation_checkpointing
     require_room(subject.name, plan.bytes, subject.placed, recomputed=recomputed, precision=subject.precision)
-    with borrowed(subject.opened(place, plan.options.seed, folder)) as decoder:
-        return carry_out(plan, decoder, folder, every, [run, subject.untrained, subject.placed])
+    with measurable(subject.opened(place, plan.options.seed, folder)) as decoder:
+        return measure_card(plan, decoder, folder, every, [run, subject.untrained, subject.placed])
 
 
-def carry_out(
-    plan: Plan, model: PreTrainedModel, folder: Path | None = None, every: int = EVERY, run: object = None
-) -> Measured:
+def measure_card(
+    plan: CardPlan, model: PreTrainedModel, folder: Path | None = None, every: int = EVERY, run: object = None
+) -> Measurements:
     """Measure an open `model` as planned.
 
     With a `folder`, what every so many prompts have shown is kept there, and a killed measurement of the same `run`
     goes on from it. Raises InputError as `measure_decoder` does.
     """
-    for drawn in [*(of.tokens for of in plan.prompts.values()), *([plan.contexts.drawn] if plan.contexts else [])]:
-        opening.require_known_tokens(drawn, model, plan.subject.name)
+    token_ids = [prompt_set.tokens for prompt_set in plan.prompts.values()]
+    token_ids += [plan.contexts.token_ids] if plan.contexts else []
+    for tokens in token_ids:
+        opening.require_known_tokens(tokens, model, plan.subject.name)
     settings = [run, vars(plan.options), plan.subject.precision, transformers.__version__, PREDICTED]
 
     def resumption(name: str, n: int, every: int) -> Resumption | None:
@@ -240,38 +214,38 @@ def carry_out(
     lengths = {
         n: measure_decoder(
             model,
-            drawn.tokens,
+            prompt_set.tokens,
             plan.at_once[n],
-            documents=drawn.documents,
+            documents=prompt_set.documents,
             quantities=Quantities(target=plan.target),
             activation_checkpointing=plan.options.activation_checkpointing,
             resumption=resumption(f"n{n}", n, every),
             section=None,
         )
-        for n, drawn in plan.prompts.items()
+        for n, prompt_set in plan.prompts.items()
     }
     longest = max(lengths)
-    replaced = _replaced(plan, model, longest) if plan.replaced else None
-    recalled = None
-    if of := plan.contexts:
-        found = recall.measure_recall(
+    effects = _replacement_effects(plan, model, longest) if plan.replaced else None
+    recall_result = None
+    if contexts := plan.contexts:
+        scores = recall.measure_recall(
             model,
-            of.drawn,
-            of.words,
+            contexts.token_ids,
+            contexts.words,
             CUE,
             FORWARD * plan.at_once[longest],
             before=plan.subject.before,
-            resumption=resumption("recalled", of.n, 1),
+            resumption=resumption("recalled", contexts.n, 1),
             section=None,
         )
-        recalled = Recalled(of.n, CUE, len(of.words), found)
-    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, replaced, recalled)
+        recall_result = RecallResult(contexts.n, CUE, len(contexts.words), scores)
+    return Measurements(lengths, {**plan.facts, "bytes": plan.bytes}, effects, recall_result)
 
 
-def _replaced(plan: Plan, model: PreTrainedModel, n: int) -> Replaced:
+def _replacement_effects(plan: CardPlan, model: PreTrainedModel, n: int) -> ReplacementEffects:
     """Replace the first token, that of the text where another stands before it, some in the middle, and the last."""
     prompts = plan.prompts[n].tokens[: plan.replaced]
     positions = replacement.chosen_positions(n, len(plan.subject.before))
     others = replacement.donors(prompts, positions, seed(plan.options.seed, "card", "replaced", n))
     effects = replacement.changes(model, prompts, positions, others, plan.at_once[n])
-    return Replaced(n, tuple(positions), effects)
+    return ReplacementEffects(n, tuple(positions), effects)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from position_card.card import sentences
-from position_card.card.measured import Measured
-from position_card.card.profiles import ENDS, LEAST, LOSS, RECALL, REPLACEMENT, Part
+from position_card.card.measurements import Measurements
+from position_card.card.profiles import ENDS, LEAST, LOSS, RECALL, REPLACEMENT, CardPart
 from position_card.rollout.kernels import agreement
 from position_card.rollout.measurement import Measurement
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
@@ -77,30 +77,31 @@ position-card MODEL --untrained 3
 """
 
 
-def page(measured: Measured, lengths: Mapping[int, Part], others: Mapping[str, Part]) -> str:
+def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Mapping[str, CardPart]) -> str:
     """The page of a card, above all about the longest of the lengths that were measured.
 
-    `lengths` has what `profiles.compare` finds, and `others` what was measured besides, by its name in `profiles`.
+    `lengths` has the part of each length (`profiles.influence_part`), and `others` those of replacement and recall, by
+    their names in `profiles`.
     """
-    facts = measured.facts
-    longest = measured.lengths[max(measured.lengths)]
+    facts = measurements.facts
+    longest = measurements.lengths[max(measurements.lengths)]
     part = lengths[longest.n]
-    replaced, recalled = others.get(REPLACEMENT), others.get(RECALL)
+    replacement, recall_part = others.get(REPLACEMENT), others.get(RECALL)
     before = facts["before"]
     first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
     on_recall = of_recall = ""
-    if recalled and (of := measured.recalled):
-        on_recall = f"{sentences.on_recall(recalled, of.words)}\n\n"
-        of_recall = OF_RECALL.format(n=of.n, words=of.words, cue=of.cue)
+    if recall_part and (recall := measurements.recall):
+        on_recall = f"{sentences.on_recall(recall_part, recall.words)}\n\n"
+        of_recall = OF_RECALL.format(n=recall.n, words=recall.words, cue=recall.cue)
     backward = "backward" in set(part.values["estimator"])
-    there = set(part.values["variant"])
+    present_variants = set(part.values["variant"])
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
         drawn=_drawn(longest.n, longest.prompts, facts),
-        caption=caption(part.level) + (CAPTION_OF_RECALL if recalled else ""),
+        caption=caption(part.level) + (CAPTION_OF_RECALL if recall_part else ""),
         on_lambda=sentences.on_lambda(part),
         on_influence=sentences.on_influence(part, first),
-        on_replacement=f"{sentences.on_replacement(replaced)}\n\n" if replaced else "",
+        on_replacement=f"{sentences.on_replacement(replacement)}\n\n" if replacement else "",
         on_recall=on_recall,
         on_rollouts=sentences.on_rollouts(part),
         by_length=_by_length(lengths, facts),
@@ -111,15 +112,15 @@ def page(measured: Measured, lengths: Mapping[int, Part], others: Mapping[str, P
         vocabulary=facts["model"]["vocabulary"],
         uniform=math.log(facts["model"]["vocabulary"]),
         entropy=facts["prompts"][str(longest.n)]["entropy"],
-        of_replacement=OF_REPLACEMENT if replaced else "",
+        of_replacement=OF_REPLACEMENT if replacement else "",
         of_recall=of_recall,
-        kinds="\n".join(f"  - {said}." for variant, said in KINDS.items() if variant in there),
+        kinds="\n".join(f"  - {meaning}." for variant, meaning in KINDS.items() if variant in present_variants),
         percent=PERCENT * part.level,
         same=sentences.SAME,
-        rollouts=_rollouts(part, replaced),
+        rollouts=_rollouts(part, replacement),
         kernels=(IN_THE_LAST_COLUMN if backward else "") + _kernels(longest),
         copies=COPIES if facts["model"]["untrained"] is None else "",
-        made_of=table(("what", "value"), _made_of(measured)),
+        made_of=table(("what", "value"), _made_of(measurements)),
     )
 
 
@@ -147,7 +148,7 @@ def code(token: str) -> str:
     return f"`` {token} ``" if "`" in token else f"`{token}`"
 
 
-def _by_length(lengths: Mapping[int, Part], facts: Mapping[str, Any]) -> str:
+def _by_length(lengths: Mapping[int, CardPart], facts: Mapping[str, Any]) -> str:
     """The numbers of the sentences, a row a length."""
     rows = []
     for n, part in lengths.items():
@@ -162,46 +163,46 @@ def _by_length(lengths: Mapping[int, Part], facts: Mapping[str, Any]) -> str:
     )
 
 
-def _rollouts(part: Part, replaced: Part | None) -> str:
+def _rollouts(part: CardPart, replacement: CardPart | None) -> str:
     """A row for the measured influence, replacement, each rollout and each baseline; W has a column a lambda."""
-    found = part.intervals | (replaced.intervals if replaced else {})
+    intervals = part.intervals | (replacement.intervals if replacement else {})
     estimators = [name for name in LAMBDAS if name in set(part.values["estimator"])]
 
     def cell(estimator: str, variant: str, statistic: str) -> str:
-        known = found.get((estimator, variant, statistic))
-        return "" if known is None or math.isnan(known.value) else str(known)
+        interval = intervals.get((estimator, variant, statistic))
+        return "" if interval is None or math.isnan(interval.value) else str(interval)
 
     rows = []
-    for variant, said in {INFLUENCE: "measured influence", REPLACEMENT: "replacement", **sentences.NAMES}.items():
-        for by in (SAME_FOR_EVERY_ESTIMATOR, estimators[0]):
-            if (by, variant, ENDS[0]) in found:
-                of = [cell(by, variant, statistic) for statistic in ("wasserstein", *ENDS)]
-                rows.append((said, *of, *(cell(name, variant, "wasserstein") for name in estimators[1:])))
+    for variant, label in {INFLUENCE: "measured influence", REPLACEMENT: "replacement", **sentences.NAMES}.items():
+        for estimator in (SAME_FOR_EVERY_ESTIMATOR, estimators[0]):
+            if (estimator, variant, ENDS[0]) in intervals:
+                cells = [cell(estimator, variant, statistic) for statistic in ("wasserstein", *ENDS)]
+                rows.append((label, *cells, *(cell(name, variant, "wasserstein") for name in estimators[1:])))
     others = [f"W, {LAMBDAS[name]}" for name in estimators[1:]]
     return table(("", f"W, {LAMBDAS[estimators[0]]}", *ENDS, *others), rows)
 
 
-def _kernels(measured: Measurement) -> str:
+def _kernels(measurement: Measurement) -> str:
     """How much of the mean logits by distance the mean query and key explain, where both are known."""
-    if set(measured.kernels) != {"toeplitz", "rotary"}:
+    if set(measurement.kernels) != {"toeplitz", "rotary"}:
         return ""
-    pairs = zip(measured.kernels["toeplitz"], measured.kernels["rotary"], measured.windows, strict=True)
-    found = np.concatenate([agreement(fitted, predicted, window) for fitted, predicted, window in pairs])
-    found = found[np.isfinite(found)]
-    if not len(found):
+    pairs = zip(measurement.kernels["toeplitz"], measurement.kernels["rotary"], measurement.windows, strict=True)
+    shares = np.concatenate([agreement(fitted, predicted, window) for fitted, predicted, window in pairs])
+    shares = shares[np.isfinite(shares)]
+    if not len(shares):
         return ""
-    low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
+    low, middle, high = np.quantile(shares, (0.25, 0.5, 0.75))
     explained = f"{PERCENT * middle:.0f} %" if middle > 0 else "nothing"
     return (
         "\nDo rotary positions alone explain how the mean logit changes with distance? In the median of "
-        f"{counted(len(found), 'head')} they explain {explained} of its variance over distances, by turning the mean "
+        f"{counted(len(shares), 'head')} they explain {explained} of its variance over distances, by turning the mean "
         f"query and the mean key (R^2 = {middle:.2g}; half of the heads lie between {low:.2g} and {high:.2g}; below 0, "
         "a constant would do better).\n"
     )
 
 
-def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
-    facts = measured.facts
+def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
+    facts = measurements.facts
     model, read, versions = facts["model"], facts["read"], facts["versions"]
     yield "model", facts["sources"]["model"]
     documents = counted(read["documents"], "document")
@@ -216,15 +217,15 @@ def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
         f"{model['type']}: {counted(model['layers'], 'layer')} of {counted(model['heads'], 'head')}, "
         f"{model['parameters']:,} parameters",
     )
-    yield "lengths", "; ".join(_lengths(measured))
+    yield "lengths", "; ".join(_lengths(measurements))
     yield (
         "prompts",
         "each is a window of one document; a document is cut into windows from its start, and what is left at its end "
         "is not used. They are drawn at random from all windows of the text, none twice. Intervals resample documents, "
         f"each with all of its prompts; of fewer than {LEAST} documents, they take prompts as independent",
     )
-    if of := measured.recalled:
-        yield "recall", f"{counted(of.contexts, 'context')} of {of.n} words, and cues of {of.cue}"
+    if recall := measurements.recall:
+        yield "recall", f"{counted(recall.contexts, 'context')} of {recall.n} words, and cues of {recall.cue}"
     elif why_not := facts.get("without recall"):
         yield "recall", f"not measured: {why_not}"
     before = facts["before"]
@@ -234,24 +235,24 @@ def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
         if before
         else "none: the tokenizer puts no token before a text",
     )
-    windows = {window for window in measured.lengths[max(measured.lengths)].windows if window is not None}
+    windows = {window for window in measurements.lengths[max(measurements.lengths)].windows if window is not None}
     latest = " or ".join(map(str, sorted(windows)))
     yield "attention reads", f"the latest {latest} tokens in some layers" if windows else "all earlier tokens"
     yield "computed", f"in {facts['precision']} on {facts['device']}, {facts['bytes'] / 1e9:.1f} GB of memory estimated"
     yield "versions", ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "transformers"))
 
 
-def _lengths(measured: Measured) -> Iterator[str]:
+def _lengths(measurements: Measurements) -> Iterator[str]:
     """What was measured of the lengths that were asked for, and why it is not all of them."""
-    facts = measured.facts
-    for n, found in measured.lengths.items():
-        yield _drawn(n, found.prompts, facts)
+    facts = measurements.facts
+    for n, measurement in measurements.lengths.items():
+        yield _drawn(n, measurement.prompts, facts)
     for n in facts["asked"]:
         most = facts["longest"]
         if most is not None and n > most:
-            few = "" if most in measured.lengths else ", of which the text has too few"
+            few = "" if most in measurements.lengths else ", of which the text has too few"
             yield f"not {n}, since the model takes {most}{few}"
-        elif n not in measured.lengths:
+        elif n not in measurements.lengths:
             yield f"not {n}, since the text has too few prompts of it"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from position_card.card.measured import Recalled, Replaced
+from position_card.card.measurements import RecallResult, ReplacementEffects
 from position_card.rollout import comparison
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import Measurement
@@ -46,13 +46,13 @@ class Interval:
         decimals = max(0, 2 - int(np.floor(np.log10(largest)))) if largest else 2
         return f"{self.value:.{decimals}f} [{self.low:.{decimals}f}, {self.high:.{decimals}f}]"
 
-    def side(self, of: float) -> int:
+    def side(self, number: float) -> int:
         """+1 where all of it is above a number, -1 where all is below, else 0."""
-        return int(self.low > of) - int(self.high < of)
+        return int(self.low > number) - int(self.high < number)
 
 
 @dataclass(frozen=True)
-class Part:
+class CardPart:
     """What a card says of the prompts of one length, or of the contexts of recall, as tidy tables."""
 
     n: int  # tokens of a prompt, or words of a context
@@ -77,7 +77,7 @@ class Part:
         """One statistic."""
         return self.intervals[estimator, variant, statistic]
 
-    def of_replicates(self, values: pd.Series) -> Interval:
+    def interval_of(self, values: pd.Series) -> Interval:
         """What is worked out of `values`, by replicate."""
         low, high = percentile_interval(values[values.index >= 0], self.level)
         return Interval(float(values.loc[-1]), float(low), float(high))
@@ -88,39 +88,39 @@ def units(documents: NDArray[np.int64]) -> NDArray[np.int64]:
     return documents if len(np.unique(documents)) >= LEAST else np.arange(len(documents))
 
 
-def compare(measured: Measurement, replicates: int, level: float, seed: int) -> Part:
+def influence_part(measurement: Measurement, replicates: int, level: float, seed: int) -> CardPart:
     """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over `units`.
 
     All are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
     """
-    assert measured.influence is not None
-    weights = comparison.prompt_weights(units(measured.documents), replicates, seed)
-    curves, values = comparison.tabulate(variants(measured, {name: name for name in SHOWN}), weights, level)
-    of_quarters = quarters(_means(weights, measured.influence))
-    of_loss = {"mean": _means(weights, measured.loss)}
-    trends = comparison.depth_trends(measured.mixing, weights)
-    every = pd.concat([values, _rows(INFLUENCE, of_quarters), trends, _rows(LOSS, of_loss)], ignore_index=True)
+    assert measurement.influence is not None
+    weights = comparison.prompt_weights(units(measurement.documents), replicates, seed)
+    curves, values = comparison.tabulate(variants(measurement, {name: name for name in SHOWN}), weights, level)
+    of_quarters = quarters(_means(weights, measurement.influence))
+    of_loss = {"mean": _means(weights, measurement.loss)}
+    trends = comparison.depth_trends(measurement.mixing, weights)
+    all_values = pd.concat([values, _rows(INFLUENCE, of_quarters), trends, _rows(LOSS, of_loss)], ignore_index=True)
     layers = [
         pd.DataFrame(
             {
                 "estimator": estimator,
-                "layer": np.arange(1, measured.layers + 1),
+                "layer": np.arange(1, measurement.layers + 1),
                 **bounds(_means(weights, by_prompt), level),
             }
         )
-        for estimator, by_prompt in measured.mixing.items()
+        for estimator, by_prompt in measurement.mixing.items()
     ]
     tables = {
         "layers": pd.concat(layers, ignore_index=True),
         "profile": curves,
-        "distances": attention_table(measured),
+        "distances": attention_table(measurement),
     }
-    return Part(measured.n, measured.prompts, level, every, tables)
+    return CardPart(measurement.n, measurement.prompts, level, all_values, tables)
 
 
-def compare_replaced(
-    replaced: Replaced, measured: Measurement, before: int, replicates: int, level: float, seed: int
-) -> Part:
+def replacement_part(
+    replacement: ReplacementEffects, measurement: Measurement, before: int, replicates: int, level: float, seed: int
+) -> CardPart:
     """What replacing a token changes, by position; and how much its ends weigh, beside what gradients say of them.
 
     The table is tidy (position, value, low, high): the mean over prompts of the total variation. One statistic is that
@@ -128,55 +128,55 @@ def compare_replaced(
     ratio of influence at the same positions of the same prompts, divided by the first. Where the tokenizer puts tokens
     `before` the text, its first word is compared as well.
     """
-    assert measured.influence is not None
-    prompts = len(replaced.effects)
-    weights = comparison.prompt_weights(units(measured.documents[:prompts]), replicates, seed)
-    table = pd.DataFrame({"position": replaced.positions, **bounds(_means(weights, replaced.effects), level)})
-    of_middle = inside(replaced.positions, replaced.n)
-    compared = dict(zip(ENDS, (0, -1), strict=True))
+    assert measurement.influence is not None
+    prompts = len(replacement.effects)
+    weights = comparison.prompt_weights(units(measurement.documents[:prompts]), replicates, seed)
+    table = pd.DataFrame({"position": replacement.positions, **bounds(_means(weights, replacement.effects), level)})
+    of_middle = inside(replacement.positions, replacement.n)
+    place_of_end = dict(zip(ENDS, (0, -1), strict=True))
     if before:
-        compared[FIRST_WORD] = replaced.positions.index(before)
+        place_of_end[FIRST_WORD] = replacement.positions.index(before)
 
     def over_middle(means: list[Array], end: int) -> Array:
         return np.concatenate([ratio(of[:, end], of[:, of_middle].mean(-1)) for of in means])
 
-    influence = measured.influence[:prompts, list(replaced.positions)]
+    influence = measurement.influence[:prompts, list(replacement.positions)]
     # all prompts and replicates apart: numpy adds rows of a matrix in another order
-    effects, gradients = ([of @ values for of in weights.values()] for values in (replaced.effects, influence))
+    effects, gradients = ([of @ values for of in weights.values()] for values in (replacement.effects, influence))
     rows = []
-    for name, end in compared.items():
+    for name, end in place_of_end.items():
         effect = over_middle(effects, end)
         rows.append(_rows(REPLACEMENT, {name: effect}))
         rows.append(_rows(QUOTIENT, {name: ratio(over_middle(gradients, end), effect)}))
     values = pd.concat(rows, ignore_index=True)
-    return Part(replaced.n, prompts, level, values, {REPLACEMENT: table})
+    return CardPart(replacement.n, prompts, level, values, {REPLACEMENT: table})
 
 
-def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: int) -> Part:
+def recall_part(recall: RecallResult, replicates: int, level: float, seed: int) -> CardPart:
     """What is recalled by place, and of both ends over the middle half; contexts are resampled.
 
     The table has the columns place, probability and accuracy with their bounds, prior and chance. The statistics are
     the mean accuracy, and the EIGHTHS by the probability above the prior. These are NaN where `is_able` says that the
     accuracy is too near to chance.
     """
-    found = recalled.found
-    weights = comparison.prompt_weights(np.arange(recalled.contexts), replicates, seed)
-    table = pd.DataFrame({"place": np.arange(found.correct.shape[1])})
-    for name, of_context in (("probability", found.probability), (ACCURACY, found.correct)):
-        table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, of_context), level))
-    table = table.assign(prior=found.prior.mean(0), chance=1 / recalled.words)
-    known = 1.0 if is_able(float(found.correct.mean()), recalled.words) else np.nan
-    eighths = ends_over_middle(_means(weights, above_prior(found)))
-    values = {ACCURACY: _means(weights, found.correct.mean(-1))}
-    values |= {name: known * over for name, over in eighths.items()}
-    return Part(recalled.n, recalled.contexts, level, _rows(RECALL, values), {RECALL: table})
+    scores = recall.scores
+    weights = comparison.prompt_weights(np.arange(recall.contexts), replicates, seed)
+    table = pd.DataFrame({"place": np.arange(scores.correct.shape[1])})
+    for name, by_context in (("probability", scores.probability), (ACCURACY, scores.correct)):
+        table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, by_context), level))
+    table = table.assign(prior=scores.prior.mean(0), chance=1 / recall.words)
+    defined = 1.0 if is_able(float(scores.correct.mean()), recall.words) else np.nan
+    eighths = ends_over_middle(_means(weights, above_prior(scores)))
+    values = {ACCURACY: _means(weights, scores.correct.mean(-1))}
+    values |= {name: defined * over for name, over in eighths.items()}
+    return CardPart(recall.n, recall.contexts, level, _rows(RECALL, values), {RECALL: table})
 
 
-def attention_table(measured: Measurement) -> pd.DataFrame:
+def attention_table(measurement: Measurement) -> pd.DataFrame:
     """Mean attention by distance as a tidy table: (layer, distance, value), layer 1 the first."""
-    layers, n = measured.by_distance.shape
+    layers, n = measurement.by_distance.shape
     layer, distance = np.divmod(np.arange(layers * n), n)
-    value = measured.by_distance.astype(float).ravel()
+    value = measurement.by_distance.astype(float).ravel()
     return pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value})
 
 
@@ -191,10 +191,10 @@ def quarters(influence: Array) -> dict[str, Array]:
     return {name: ratio(influence[..., of].mean(-1), of_middle) for name, of in tokens}
 
 
-def bounds(found: Array, level: float) -> dict[str, Array]:
+def bounds(values: Array, level: float) -> dict[str, Array]:
     """The value of all prompts, and the bounds of its interval, of [1 + R, ...]."""
-    low, high = percentile_interval(found[1:], level)
-    return {"value": found[0], "low": low, "high": high}
+    low, high = percentile_interval(values[1:], level)
+    return {"value": values[0], "low": low, "high": high}
 
 
 def _means(weights: Mapping[int, Array], of_prompts: NDArray[Any]) -> Array:
@@ -202,10 +202,10 @@ def _means(weights: Mapping[int, Array], of_prompts: NDArray[Any]) -> Array:
     return np.concatenate([of @ of_prompts for of in weights.values()])
 
 
-def _rows(variant: str, found: Mapping[str, Array]) -> pd.DataFrame:
+def _rows(variant: str, statistics: Mapping[str, Array]) -> pd.DataFrame:
     """Statistics [1 + R] that no rollout has, by name."""
     label = {"estimator": SAME_FOR_EVERY_ESTIMATOR, "variant": variant}
     return pd.concat(
         pd.DataFrame({**label, "statistic": name, "replicate": np.arange(-1, len(values) - 1), "value": values})
-        for name, values in found.items()
+        for name, values in statistics.items()
     )

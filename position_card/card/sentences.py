@@ -18,7 +18,7 @@ from position_card.card.profiles import (
     QUOTIENT,
     RECALL,
     REPLACEMENT,
-    Part,
+    CardPart,
 )
 from position_card.rollout.attention import Array
 from position_card.rollout.parts import is_able
@@ -55,7 +55,7 @@ SHAPES = {
 }
 
 
-def on_lambda(part: Part) -> str:
+def on_lambda(part: CardPart) -> str:
     """How much attention adds, layer by layer."""
     of_layers = lambdas(part)
     least, most = of_layers.argmin(), of_layers.argmax()
@@ -72,7 +72,7 @@ def on_lambda(part: Part) -> str:
     return f"{sentence}; with depth it {direction} (rank correlation {trend})."
 
 
-def on_influence(part: Part, first: str) -> str:
+def on_influence(part: CardPart, first: str) -> str:
     """How influence is spread over the prompt; `first` says what the first token is."""
     begin, end, share, early, late = (part.interval(INFLUENCE, name) for name in (*ENDS, "last", *QUARTERS))
     return (
@@ -84,45 +84,45 @@ def on_influence(part: Part, first: str) -> str:
     )
 
 
-def on_replacement(part: Part) -> str:
+def on_replacement(part: CardPart) -> str:
     """What other tokens in place of the first and the last do, and where gradients say otherwise of these prompts."""
     begin, end = (part.interval(REPLACEMENT, name) for name in ENDS)
     word = ""
     if FIRST_WORD in set(part.values["statistic"]):
         of_word = part.interval(REPLACEMENT, FIRST_WORD)
         word = f" The first word of the text, behind what the tokenizer adds, has {of_word} times the weight."
-    said = (
+    sentence = (
         f"Another token in place of the first changes the prediction {begin} times as much as one in the middle half, "
         f"and in place of the last {end} times ({part.prompts} prompts): {SHAPES[begin.side(1), end.side(1)]}.{word}"
     )
     quotients = {"the first token": part.interval(QUOTIENT, ENDS[0]), "the last": part.interval(QUOTIENT, ENDS[1])}
     differ = [f"{place} {quotient} times the weight" for place, quotient in quotients.items() if quotient.side(1)]
     if not differ:
-        return f"{said} On these prompts the two measures do not differ separably."
-    return f"{said} The measures differ: on these prompts gradients give {listed(differ)} that replacement gives."
+        return f"{sentence} On these prompts the two measures do not differ separably."
+    return f"{sentence} The measures differ: on these prompts gradients give {listed(differ)} that replacement gives."
 
 
-def on_recall(part: Part, words: int) -> str:
+def on_recall(part: CardPart, words: int) -> str:
     """Where in contexts of some of these `words` a passage is found again.
 
     Nothing is said of places where the accuracy is too near to chance, or where nothing of the middle is recalled.
     """
     accuracy, first, last = (part.interval(RECALL, name) for name in (ACCURACY, *EIGHTHS))
-    asked = f"{part.prompts} contexts of {part.n} words in random order"
+    contexts = f"{part.prompts} contexts of {part.n} words in random order"
     right = f"it goes on with the right word in {accuracy} of cases; chance is {1 / words:.3g}"
     if not is_able(accuracy.value, words):
-        return f"Recall is too near to chance to speak of place: after a repeated passage, {right} ({asked})."
-    said = f"After a repeated passage, {right} ({asked})."
+        return f"Recall is too near to chance to speak of place: after a repeated passage, {right} ({contexts})."
+    sentence = f"After a repeated passage, {right} ({contexts})."
     if np.isnan([first.low, last.low]).any():
-        return f"{said} In the middle half it recalls too little for a comparison with the ends."
+        return f"{sentence} In the middle half it recalls too little for a comparison with the ends."
     shape = SHAPES[first.side(1), last.side(1)].replace("token", "eighth")
     return (
-        f"{said} It finds a passage in the first eighth {first} times as often as in the middle half, and one in the "
-        f"last eighth {last} times, by probability: {shape}."
+        f"{sentence} It finds a passage in the first eighth {first} times as often as in the middle half, and one in "
+        f"the last eighth {last} times, by probability: {shape}."
     )
 
 
-def on_rollouts(part: Part) -> str:
+def on_rollouts(part: CardPart) -> str:
     """Which rollouts come closest to the measured influence, and whether closer than every baseline.
 
     Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1. Rollouts whose W is not separably
@@ -132,7 +132,7 @@ def on_rollouts(part: Part) -> str:
     of_variant = distances(part)
     close, span = closest(part)
     baseline, *_ = sorted(set(of_variant) & set(BASELINES), key=lambda name: of_variant[name].loc[-1])
-    difference = part.of_replicates(of_variant[close[0]] - of_variant[baseline])
+    difference = part.interval_of(of_variant[close[0]] - of_variant[baseline])
     nearest = f"{NAMES[baseline].removeprefix('baseline: ')} (W = {of_variant[baseline].loc[-1]:.3g})"
     if difference.side(-SAME) < 0:
         verdict = f"closer than every baseline; the nearest baseline is {nearest}"
@@ -150,7 +150,7 @@ def on_rollouts(part: Part) -> str:
     )
 
 
-def closest(part: Part) -> tuple[list[str], str]:
+def closest(part: CardPart) -> tuple[list[str], str]:
     """The rollout of the least distance, and those that are not separably more than SAME farther, by distance.
 
     Beside them W in words: of one rollout with its interval, of several from the least to the greatest.
@@ -158,13 +158,13 @@ def closest(part: Part) -> tuple[list[str], str]:
     of_variant = {name: of for name, of in distances(part).items() if name not in BASELINES}
     first, *others = sorted(of_variant, key=lambda name: of_variant[name].loc[-1])
     least = of_variant[first]
-    alike = [name for name in others if part.of_replicates(of_variant[name] - least).side(SAME) < 1]
+    alike = [name for name in others if part.interval_of(of_variant[name] - least).side(SAME) < 1]
     if not alike:
-        return [first], f"W = {part.of_replicates(least)}"
+        return [first], f"W = {part.interval_of(least)}"
     return [first, *alike], f"W = {least.loc[-1]:.3g} to {of_variant[alike[-1]].loc[-1]:.3g}"
 
 
-def lambdas(part: Part) -> Array:
+def lambdas(part: CardPart) -> Array:
     """Lambda of Eq. 1 of every layer."""
     layers = part.tables["layers"]
     return layers.loc[layers["estimator"] == ESTIMATOR, "value"].to_numpy()
@@ -176,7 +176,7 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def distances(part: Part) -> dict[str, pd.Series]:
+def distances(part: CardPart) -> dict[str, pd.Series]:
     """W of every baseline, and of every rollout with lambda of Eq. 1, or without any: by replicate."""
     values = part.values
     rows = values[

@@ -20,9 +20,9 @@ Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of t
 TEXT = "standard-library"  # where none is named
 TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
 MODEL = ("*.json", "*.safetensors")  # files of a model in its directory: those of `hub.WANTED`
-BESIDE = "-beside-"  # between the names of models that one figure shows
+BETWEEN_NAMES = "-beside-"  # between the names of models that one figure shows
 MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 million characters are read
-MOST_BESIDE = 4  # models in one figure, untrained copies included: the rows of a printed page
+MOST_COMPARED = 4  # models in one figure, untrained copies included: the rows of a printed page
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ def files_of_text(text: Source) -> list[Path]:
     """
     if text.kind != "path" or not text.path.is_dir():
         return [text.path] if text.kind == "path" else []
-    found = list(islice(text.path.rglob("*"), MOST_FILES + 1))
-    if len(found) > MOST_FILES:
+    entries = list(islice(text.path.rglob("*"), MOST_FILES + 1))
+    if len(entries) > MOST_FILES:
         raise InputError(f"text {text.given} holds more than {MOST_FILES:,} files and folders; name a smaller folder")
-    files = sorted(file for file in found if file.is_file())
+    files = sorted(file for file in entries if file.is_file())
     return [file for file in files if file.suffix in TEXTS] or files
 
 
@@ -93,7 +93,7 @@ def with_copies(models: Sequence[Source], untrained: int) -> list[Source]:
 
 def together(models: Sequence[Source], untrained: int) -> str:
     """What files of several models are called that one figure shows."""
-    return BESIDE.join([*(model.name for model in models), *([f"{untrained}-untrained"] if untrained else [])])
+    return BETWEEN_NAMES.join([*(model.name for model in models), *([f"{untrained}-untrained"] if untrained else [])])
 
 
 def stamp(files: Sequence[Path]) -> Stamp:
@@ -110,8 +110,8 @@ def faults(models: Sequence[Source], untrained: int) -> Iterator[str]:
             yield f"model {model.given} is a file; give its directory, or a file that ends in {GGUF}"
     if len(models) > 1 and untrained:
         yield f"untrained copies are of one model, and {len(models)} are named; name one"
-    if len(models) + untrained > MOST_BESIDE:
-        yield f"a page has room for {MOST_BESIDE} models side by side, and {len(models) + untrained} are asked for"
+    if len(models) + untrained > MOST_COMPARED:
+        yield f"a page has room for {MOST_COMPARED} models side by side, and {len(models) + untrained} are asked for"
     for name, count in Counter(model.name for model in models).items():
         if count > 1:
             same = " and ".join(model.given for model in models if model.name == name)

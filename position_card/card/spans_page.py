@@ -51,8 +51,8 @@ class Spans:
     def statistics(self) -> dict[str, Any]:
         """Everything that was found, ready for JSON; a number that is none is None."""
         explained = {
-            measure: {part: None if math.isnan(share) else share for part, share in of.items()}
-            for measure, of in self.explained.items()
+            measure: {part: None if math.isnan(share) else share for part, share in shares.items()}
+            for measure, shares in self.explained.items()
         }
         return {
             "model": self.facts["name"],
@@ -66,15 +66,15 @@ class Spans:
 
     def _span(self, number: int, text: str) -> dict[str, Any]:
         rows = self.table[self.table["span"] == number].set_index("place")
-        of = {name: rows[name].to_dict() for name in ("begins", *MEASURES)}
-        return {"span": number, "text": text, "tokens": int(rows["tokens"].iloc[0]), **of}
+        values_by_place = {name: rows[name].to_dict() for name in ("begins", *MEASURES)}
+        return {"span": number, "text": text, "tokens": int(rows["tokens"].iloc[0]), **values_by_place}
 
     @property
     def page(self) -> str:
         """The page in Markdown."""
-        facts, given = self.facts, self.table[self.table["place"] == AS_GIVEN].set_index("span")
+        facts, as_given = self.facts, self.table[self.table["place"] == AS_GIVEN].set_index("span")
         count = len(self.texts)
-        at = list(spans.placed(self.table, MEASURES[0]))
+        places = list(spans.placed(self.table, MEASURES[0]))
         return TEMPLATE.read_text(encoding="utf-8").format(
             title=f"{facts['prompt']} in {facts['name']}",
             prompt=facts["prompt"],
@@ -83,14 +83,14 @@ class Spans:
             movable=count - 1,
             next=code(facts["next"]["token"].replace("\n", "\\n")),
             probability=facts["next"]["probability"],
-            on_gradient=self._on_gradient(given),
-            on_replacement=self._on_replacement(given),
-            at=listed([AT[str(place)] for place in at]),
-            values=(count - 1) * len(at),
+            on_gradient=self._on_gradient(as_given),
+            on_replacement=self._on_replacement(as_given),
+            at=listed([AT[str(place)] for place in places]),
+            values=(count - 1) * len(places),
             on_place="\n\n".join(self._on_place(measure) for measure in MEASURES),
             shares=table(("measure", "place", "span", "both together"), self._shares()),
-            by_gradient=self._weights("gradient", given),
-            by_replacement=self._weights("replacement", given),
+            by_gradient=self._weights("gradient", as_given),
+            by_replacement=self._weights("replacement", as_given),
             percent=f"{PERCENT * ALIKE:g}",
             target=facts["target"],
             texts=facts["texts"],
@@ -117,11 +117,11 @@ class Spans:
         text = " ".join(self.texts[number - 1].split())
         return text if len(text) <= WORDS else f"{text[:WORDS].rsplit(' ', 1)[0]} ..."
 
-    def _on_gradient(self, given: pd.DataFrame) -> str:
+    def _on_gradient(self, as_given: pd.DataFrame) -> str:
         """Which span has the largest share of the influence, and what the others leave."""
-        shares, asked = given["gradient"], len(self.texts)
-        most = int(shares.drop(asked).to_numpy().argmax()) + 1
-        of_tokens = given.loc[most, "tokens"] / self.facts["tokens"]
+        shares, question = as_given["gradient"], len(self.texts)
+        most = int(shares.drop(question).to_numpy().argmax()) + 1
+        of_tokens = as_given.loc[most, "tokens"] / self.facts["tokens"]
         before = ""
         if self.facts["before"]:
             added = " ".join(map(code, self.facts["before"]))
@@ -129,14 +129,14 @@ class Spans:
         return (
             f"**By gradients, {self._named(most)} weighs most**: it has {_percent(shares[most])} of the influence of "
             f"the whole prompt, and {_percent(of_tokens)} of its tokens. What the model is asked at the end has "
-            f"{_percent(shares[asked])} of the influence{before}."
+            f"{_percent(shares[question])} of the influence{before}."
         )
 
-    def _on_replacement(self, given: pd.DataFrame) -> str:
+    def _on_replacement(self, as_given: pd.DataFrame) -> str:
         """Replacing which span changes the prediction most, and whether gradients name the same one."""
-        changes = given["replacement"].drop(len(self.texts))
+        changes = as_given["replacement"].drop(len(self.texts))
         most, least = (int(place) + 1 for place in (changes.to_numpy().argmax(), changes.to_numpy().argmin()))
-        same = most == given["gradient"].drop(len(self.texts)).idxmax()
+        same = most == as_given["gradient"].drop(len(self.texts)).idxmax()
         return (
             f"**By replacement, {self._named(most)} weighs most**: other text in its place changes the prediction by "
             f"{changes[most]:.2g}, where 0 is no change and 1 the largest possible. Span {least} weighs least "
@@ -145,14 +145,14 @@ class Spans:
 
     def _on_place(self, measure: str) -> str:
         """Whether place or span matters more, where spans weigh most, and whether the heaviest is so everywhere."""
-        name, found, chance = BY[measure], self.explained[measure], self.by_chance
-        if math.isnan(found["place"]):
+        name, shares, chance = BY[measure], self.explained[measure], self.by_chance
+        if math.isnan(shares["place"]):
             return f"{name}, this cannot be said: some span weighs nothing at some place, or nothing varies."
-        if found["place"] <= chance["place"] and found["span"] <= chance["span"]:
+        if shares["place"] <= chance["place"] and shares["span"] <= chance["span"]:
             verdict = "neither explains more than chance would"
-        elif abs(found["place"] - found["span"]) <= ALIKE:
+        elif abs(shares["place"] - shares["span"]) <= ALIKE:
             verdict = "the two matter about alike"
-        elif found["place"] > found["span"]:
+        elif shares["place"] > shares["span"]:
             verdict = "where a span stands matters more than which span it is"
         else:
             verdict = "which span it is matters more than where it stands"
@@ -160,29 +160,31 @@ class Spans:
         means = np.exp(np.log(values).mean())
         most, least = means.idxmax(), means.idxmin()
         return (
-            f"**{name}, {verdict}.** {_percent(found['place'])} of the variance comes of the place, and "
-            f"{_percent(found['span'])} of the span. Spans weigh most {AT[most]}: on average "
+            f"**{name}, {verdict}.** {_percent(shares['place'])} of the variance comes of the place, and "
+            f"{_percent(shares['span'])} of the span. Spans weigh most {AT[most]}: on average "
             f"{means[most] / means[least]:.3g} times what they weigh {AT[least]}, where they weigh least. "
             f"{_heaviest(values)}"
         )
 
     def _shares(self) -> Iterator[tuple[str, ...]]:
-        for name, found in (
-            *((BY[measure].lower(), of) for measure, of in self.explained.items()),
+        for name, shares in (
+            *((BY[measure].lower(), shares) for measure, shares in self.explained.items()),
             ("by chance", self.by_chance),
         ):
-            yield name, *("" if math.isnan(share) else _percent(share) for share in found.values())
+            yield name, *("" if math.isnan(share) else _percent(share) for share in shares.values())
 
-    def _weights(self, measure: str, given: pd.DataFrame) -> str:
+    def _weights(self, measure: str, as_given: pd.DataFrame) -> str:
         """A row for each span: as given, and at every place."""
-        shown = _percent if measure == "gradient" else "{:.2g}".format
-        placed = spans.placed(self.table, measure)
+        number_text = _percent if measure == "gradient" else "{:.2g}".format
+        by_place = spans.placed(self.table, measure)
         rows = []
-        for number in given.index:
-            moved = placed.loc[number].map(shown) if number in placed.index else [""] * placed.shape[1]
+        for number in as_given.index:
+            cells = by_place.loc[number].map(number_text) if number in by_place.index else [""] * by_place.shape[1]
             words = code(self._begins_with(number))
-            rows.append((number, words, given.loc[number, "tokens"], shown(given.loc[number, measure]), *moved))
-        return table(("span", "begins with", "tokens", AS_GIVEN, *placed), rows)
+            rows.append(
+                (number, words, as_given.loc[number, "tokens"], number_text(as_given.loc[number, measure]), *cells)
+            )
+        return table(("span", "begins with", "tokens", AS_GIVEN, *by_place), rows)
 
     def _recut(self) -> str:
         """Whether the tokenizer would cut other orders otherwise."""

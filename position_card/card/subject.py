@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 from transformers import PretrainedConfig, PreTrainedModel
 
 from position_card.core.runtime import announce, seed
-from position_card.measures.cost import Size, size
+from position_card.measures.cost import DecoderSize, decoder_size
 from position_card.models import opening
 
 
@@ -18,7 +18,7 @@ class Subject:
     name: str  # as the card calls it
     origin: str  # where it comes from, in words
     config: PretrainedConfig
-    size: Size
+    size: DecoderSize
     tokenizer: Tokenizer
     before: list[int]  # tokens that the tokenizer puts before a text
     precision: str
@@ -41,15 +41,15 @@ class Subject:
             f"about {memory / 1e9:.1f} GB of memory and {duration}"
         )
 
-    def opened(self, place: Path, drawn_by: int, folder: Path) -> PreTrainedModel:
+    def opened(self, place: Path, sample_seed: int, folder: Path) -> PreTrainedModel:
         """The model at a place, or its untrained copy, which is written into a folder meanwhile."""
         if self.untrained is None:
             return opening.open_decoder(place, self.placed, self.precision, self.config)
-        drawn = seed(drawn_by, "card", "untrained", self.untrained)
-        return opening.open_untrained(place, drawn, folder, self.placed, self.precision)
+        weights_seed = seed(sample_seed, "card", "untrained", self.untrained)
+        return opening.open_untrained(place, weights_seed, folder, self.placed, self.precision)
 
 
-def of_files(
+def read_subject(
     place: Path,
     name: str,
     origin: str,
@@ -59,19 +59,19 @@ def of_files(
     tokenizer: Path | None = None,
     gpus: int = 1,
 ) -> Subject:
-    """The model at a place, or its untrained copy; `tokenizer` is that of another place.
+    """Describe the model in a directory or GGUF file, or its untrained copy; `tokenizer` may lie at another place.
 
     Raises InputError where the model or the tokenizer cannot be opened.
     """
     config, files = opening.require_decoder(place), opening.files_of(place)
-    known = size(files.parameters, config)
+    size = decoder_size(files.parameters, config)
     return Subject(
         name,
         origin,
         config,
-        known,
+        size,
         *opening.open_tokenizer(tokenizer or place),
-        known.precision if precision == "auto" else precision,
+        size.precision if precision == "auto" else precision,
         device,
         untrained,
         files.gguf.quantisation if files.gguf else None,

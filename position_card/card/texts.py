@@ -25,7 +25,7 @@ LONGEST = 64_000_000  # characters of a line of JSON
 LEAST = 8  # prompts; intervals over fewer mean nothing
 
 
-def read(source: Source) -> tuple[Iterator[str], str]:
+def read_documents(source: Source) -> tuple[Iterator[str], str]:
     """The documents of a text, and where it comes from in words; a corpus of this project is its held-out part.
 
     Raises InputError, sometimes only while the documents are read, for what cannot be read.
@@ -36,13 +36,13 @@ def read(source: Source) -> tuple[Iterator[str], str]:
         _, held_out = corpus.split(corpus.documents(source.given), corpus.TEST_SHARE[source.given])
         return (document.text for document in held_out), source.given
     if source.kind == "path":
-        return documents(source), source.given
+        return stored_documents(source), source.given
     revision = hub.newest_text(source.given)
-    found = tokens.texts(source.given, "train", None, revision, COLUMN)
-    return found, f"{source.given} at {revision}" if revision else source.given
+    documents = tokens.texts(source.given, "train", None, revision, COLUMN)
+    return documents, f"{source.given} at {revision}" if revision else source.given
 
 
-def documents(source: Source) -> Iterator[str]:
+def stored_documents(source: Source) -> Iterator[str]:
     """The documents of a file or of a directory.
 
     A .txt file is one document; a line of a .jsonl file holds one under `text`. A directory has such files, in any of
@@ -59,7 +59,7 @@ def documents(source: Source) -> Iterator[str]:
         raise InputError(f"text {source.given} is a file; give one that ends in {' or '.join(TEXTS)}, or a directory")
     files = [file for file in files_of_text(source) if file.suffix in TEXTS]
     empty = True
-    for text in chain.from_iterable(map(_of_file, files)):
+    for text in chain.from_iterable(map(_file_documents, files)):
         empty = False
         yield text
     if files and empty:
@@ -75,16 +75,16 @@ def documents(source: Source) -> Iterator[str]:
             ) from error
 
 
-def prompt(given: str) -> str:
+def read_prompt(name: str) -> str:
     """The text of a prompt in a file, or - for standard input. Raises InputError for what cannot be read."""
-    if given == "-":
+    if name == "-":
         return _standard_input(CHARACTERS)
     try:
-        with Path(given).expanduser().open(encoding="utf-8-sig") as lines:
+        with Path(name).expanduser().open(encoding="utf-8-sig") as lines:
             return lines.read(CHARACTERS)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"it is not encoded in UTF-8 ({error.reason})"
-        raise InputError(f"prompt {given} cannot be read: {reason}, seen from {Path.cwd()}") from error
+        raise InputError(f"prompt {name} cannot be read: {reason}, seen from {Path.cwd()}") from error
 
 
 def _standard_input(most: int = -1) -> str:
@@ -99,7 +99,7 @@ def _standard_input(most: int = -1) -> str:
     return text
 
 
-def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:
+def first_characters(characters: int, texts: Iterable[str]) -> Iterator[str]:
     """The first of the texts, until they have so many characters together; the last one is cut."""
     left = characters
     for text in texts:
@@ -109,41 +109,41 @@ def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:
             return
 
 
-def digest(documents: Iterable[str]) -> str:
+def documents_digest(documents: Iterable[str]) -> str:
     """What tells documents from others."""
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for document in documents:
-        found.update(document.encode() + b"\0")
-    return found.hexdigest()
+        checksum.update(document.encode() + b"\0")
+    return checksum.hexdigest()
 
 
-class Prompts(NamedTuple):
+class PromptSet(NamedTuple):
     """Prompts of one length n."""
 
     tokens: TokenIds  # [N, n]
     documents: NDArray[np.int64]  # which document each is of [N]
     entropy: float  # of the frequencies of tokens in all windows of this length, in nats
 
-    def noted(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """What a card says of them, and a digest of their tokens, which tells them from others."""
         digest = hashlib.sha256(self.tokens.tobytes()).hexdigest()
         return {"documents": len(np.unique(self.documents)), "entropy": self.entropy, "sha256": digest}
 
 
-def prompts(
+def draw_prompts(
     texts: Sequence[str],
     tokenizer: Tokenizer,
     before: Sequence[int],
     lengths: Sequence[int],
     most: int,
-    chosen_by: int,
-) -> dict[int, Prompts]:
+    sample_seed: int,
+) -> dict[int, PromptSet]:
     """Up to `most` prompts of each length n that the text has at least LEAST of, drawn by the seed `chosen_by`.
 
     A prompt is the tokens `before`, which the tokenizer puts first by itself, and a window of one document; none twice.
     Raises InputError where the text has too few of every length.
     """
-    found, counts = {}, {}
+    sets, counts = {}, {}
     for n in lengths:
         if n <= len(before) + 1:
             continue
@@ -152,22 +152,22 @@ def prompts(
         if len(windows) < LEAST:
             announce(f"length {n} is left out: the text has {len(windows)} prompts of it, fewer than {LEAST}")
             continue
-        order = np.random.default_rng(seed(chosen_by, "card", n)).permutation(len(windows))[:most]
-        documents, drawn = zip(*(windows[place] for place in order), strict=True)
+        order = np.random.default_rng(seed(sample_seed, "card", n)).permutation(len(windows))[:most]
+        documents, token_ids = zip(*(windows[place] for place in order), strict=True)
         every = np.concatenate([window for _, window in windows])
-        found[n] = Prompts(tokens.preceded(before, np.stack(drawn)), np.array(documents), _entropy(every))
-    if not found:
+        sets[n] = PromptSet(tokens.preceded(before, np.stack(token_ids)), np.array(documents), _entropy(every))
+    if not sets:
         longest = max((len(tokens.encoded(tokenizer, text).ids) for text in texts), default=0)
         raise InputError(
             f"the text gives {_had(counts)}; at least {LEAST} of one length are needed, and its longest document has "
             f"{longest} tokens. Give more or longer documents, or shorter lengths"
         )
-    return found
+    return sets
 
 
-def _entropy(of: TokenIds) -> float:
+def _entropy(token_ids: TokenIds) -> float:
     """The entropy of the frequencies of token ids, in nats."""
-    _, counts = np.unique(of, return_counts=True)
+    _, counts = np.unique(token_ids, return_counts=True)
     shares = counts / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
@@ -177,12 +177,12 @@ def _had(counts: Mapping[int, int]) -> str:
     if not counts:
         return "no prompts"
     (n, count), *others = counts.items()
-    said = [f"{count} {'prompt' if count == 1 else 'prompts'} of {n} tokens"]
-    said += [f"{count} of {n}" for n, count in others]
-    return " and ".join([", ".join(said[:-1]), said[-1]] if others else said)
+    parts = [f"{count} {'prompt' if count == 1 else 'prompts'} of {n} tokens"]
+    parts += [f"{count} of {n}" for n, count in others]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if others else parts)
 
 
-def _of_file(path: Path) -> Iterator[str]:
+def _file_documents(path: Path) -> Iterator[str]:
     try:
         with path.open(encoding="utf-8") as lines:
             if path.suffix == ".txt":
@@ -192,17 +192,17 @@ def _of_file(path: Path) -> Iterator[str]:
                 if len(line) == LONGEST:
                     raise InputError(f"text {path}, line {number}, has {LONGEST:,} characters or more; split it")
                 if line.strip():
-                    yield _of_line(line, f"text {path}, line {number}")
+                    yield _line_document(line, f"text {path}, line {number}")
     except UnicodeDecodeError as error:
         raise InputError(f"text {path} is not encoded in UTF-8 ({error.reason}); convert it") from error
 
 
-def _of_line(line: str, place: str) -> str:
+def _line_document(line: str, place: str) -> str:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place}, is no JSON ({error}); a line must be an object with a key {COLUMN!r}") from error
-    text = found.get(COLUMN) if isinstance(found, dict) else None
+    text = value.get(COLUMN) if isinstance(value, dict) else None
     if not isinstance(text, str):
         raise InputError(f"{place}, has no text under {COLUMN!r}; a line must be an object with that key")
     # half of a pair of surrogates, as scraped texts have them, is no character: it becomes the sign for an unknown one

@@ -148,14 +148,14 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     for this function: Snakemake removes the outputs of a job before it starts.
     """
     target = Path(path)
-    with _beside(target) as partial:
+    with _partial_path(target) as partial:
         yield partial
         _settle(partial)
         os.replace(partial, target)
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[Path]:
+def _partial_path(target: Path) -> Iterator[Path]:
     """A path of its own beside `target`, which is gone in the end. InputError where it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ def _settle(path: Path) -> None:
 def whole_directory(path: str | Path) -> Iterator[Path]:
     """Do what `whole_file` does for a directory. One that is there steps aside whole, and is then removed."""
     target = Path(path)
-    with _beside(target) as partial:
+    with _partial_path(target) as partial:
         partial.mkdir()
         yield partial
         for written in partial.rglob("*"):

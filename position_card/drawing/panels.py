@@ -44,10 +44,10 @@ def panels(
     texts = {"": ""} if rows is None else rows
     figure, grid = plt.subplots(len(texts), len(titles), figsize=(width, height), squeeze=False, label=label, **layout)
     below = x if isinstance(x, Mapping) else dict.fromkeys(titles, x)
-    beside = y if isinstance(y, Mapping) else dict(zip(titles, [y], strict=False))
+    left = y if isinstance(y, Mapping) else dict(zip(titles, [y], strict=False))
     for text, row in zip(texts.values(), grid, strict=True):
         for name, axes in zip(titles, row, strict=True):
-            axes.set_ylabel(beside.get(name, ""))
+            axes.set_ylabel(left.get(name, ""))
         row[0].set_ylabel("\n".join(filter(None, (text, row[0].get_ylabel()))))
     for name, above, last in zip(titles, grid[0], grid[-1], strict=True):
         above.set_title(titles[name])

@@ -67,7 +67,7 @@ def figure_style() -> Iterator[None]:
 
 
 @contextmanager
-def beside_others() -> Iterator[None]:
+def session_style() -> Iterator[None]:
     """Draw inside this context where somebody else draws, too: their figures stay open, and so does their window."""
     with mpl.rc_context({**mpl.rcParamsDefault, **_SETTINGS, "backend": mpl.rcParams["backend"]}):
         yield

@@ -4,6 +4,7 @@ The model is built from its configuration on torch's meta device, and its own fo
 shapes, precisions and lifetimes of tensors are the real ones; what kernels need for themselves is not seen.
 """
 
+import time
 import weakref
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of 
 EXPERTS = torch.ops.aten._grouped_mm.default  # products of each expert's weights with the tokens that it is given
 
 
-def _of_experts(tokens: Tensor, weights: Tensor, *others: Any, **named: Any) -> Tensor:
+def _grouped_product(tokens: Tensor, weights: Tensor, *others: Any, **named: Any) -> Tensor:
     """Do as EXPERTS does on tensors without values, where it knows bfloat16 alone."""
     return EXPERTS(tokens.bfloat16(), weights.bfloat16(), *others, **named).to(tokens.dtype)
 
@@ -60,7 +61,7 @@ class Counting(TorchDispatchMode):
         named = kwargs or {}
         if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
             return 1  # a model asks whether a mask or positions are the usual ones
-        out = (_of_experts if args and function is EXPERTS and args[0].is_meta else function)(*args, **named)
+        out = (_grouped_product if args and function is EXPERTS and args[0].is_meta else function)(*args, **named)
         if formula := flop_registry.get(function._overloadpacket):
             self.operations += formula(*args, **named, out_val=out)
         for tensor in tree_leaves(out):
@@ -72,7 +73,7 @@ class Counting(TorchDispatchMode):
 
 
 @dataclass(frozen=True)
-class Pass:
+class PassCost:
     """What one forward and backward pass of one prompt takes."""
 
     peak: int  # bytes beside the weights
@@ -80,7 +81,7 @@ class Pass:
 
 
 @dataclass(frozen=True, eq=False)
-class Size:
+class DecoderSize:
     """A decoder's numbers: parameters, layers, heads, width of the residual stream, tokens it knows."""
 
     parameters: int
@@ -100,13 +101,13 @@ class Size:
         """The precision that it is opened in where none is asked for."""
         return "float32" if self.parameters <= LARGE else "bfloat16"
 
-    def of_prompt(self, n: int, precision: str, *, recomputed: bool) -> Pass:
+    def pass_cost(self, n: int, precision: str, *, recomputed: bool) -> PassCost:
         """What a forward and backward pass of one prompt of n tokens takes."""
-        return _counted(self, n, precision, recomputed)
+        return _pass_cost(self, n, precision, recomputed)
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
         """Tokens that pass through the model at once, where nothing else is asked for: at least one prompt."""
-        fits = ROOM[device] // self.of_prompt(n, precision, recomputed=recomputed).peak
+        fits = ROOM[device] // self.pass_cost(n, precision, recomputed=recomputed).peak
         most = BATCH if device == "cpu" else 8 * BATCH
         return n * max(1, min(int(fits), most // n))
 
@@ -117,30 +118,41 @@ class Size:
         logits of every head by row and by distance.
         """
         read = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
-        batch = max(1, tokens // n) * (self.of_prompt(n, precision, recomputed=recomputed).peak + read)
+        batch = max(1, tokens // n) * (self.pass_cost(n, precision, recomputed=recomputed).peak + read)
         kept = 4 * self.layers * n * (n if n <= MATRICES_UP_TO else 1) + 32 * self.layers * self.heads * n
         return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + kept
 
 
 @lru_cache(maxsize=64)
-def _counted(of: Size, n: int, precision: str, recomputed: bool) -> Pass:
+def _pass_cost(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost:
     with torch.device("meta"):
         dtype = getattr(torch, precision)
-        model = AutoModelForCausalLM.from_config(of.config, dtype=dtype, attn_implementation="eager")
+        model = AutoModelForCausalLM.from_config(size.config, dtype=dtype, attn_implementation="eager")
     model = without_double_alibi(model).eval().requires_grad_(False)
-    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == of.layers)
+    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == size.layers)
     tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
     counting = Counting(model)
     with recomputing(list(next(lists, []))) if recomputed else nullcontext(), counting:
         influence_and_loss(model, tokens, min(PREDICTED, n - 1))
-    return Pass(counting.peak, counting.operations)
+    return PassCost(counting.peak, counting.operations)
 
 
-def size(parameters: int, config: PretrainedConfig) -> Size:
+def decoder_size(parameters: int, config: PretrainedConfig) -> DecoderSize:
     """The size of a model with so many parameters and the configuration `config` of `transformers`."""
     text = config.get_text_config()
     shape = text.num_hidden_layers, text.num_attention_heads, text.hidden_size, text.vocab_size
-    return Size(parameters, *shape, config)
+    return DecoderSize(parameters, *shape, config)
+
+
+def operations_per_second(device: str, precision: str) -> float:
+    """Return how many operations a second a device takes to multiply matrices of the size that models have."""
+    matrix = torch.ones(512, 1024, dtype=getattr(torch, precision), device=device)
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        (matrix @ matrix.mT).sum().item()
+        seconds.append(time.perf_counter() - began)
+    return 2 * 512 * 512 * 1024 / min(seconds)
 
 
 def available(device: str) -> float | None:

@@ -177,7 +177,7 @@ class _Record:
         if self.matrices:
             quantities.add_cosines(self.tally.total("gram", place, (self.n, self.n), unit), unit)
 
-    def read(self, place: int, seen: capture.Seen) -> None:
+    def read(self, place: int, seen: capture.AttentionInputs) -> None:
         if not self.hears:
             return
         layer = self.layout.layers[place]

@@ -23,7 +23,7 @@ from position_card.core.runtime import InputError
 from position_card.measures import passes
 from position_card.measures.passes import Resumption, reuses
 from position_card.models.tokens import TokenIds, encoded
-from position_card.rollout.parts import Recall
+from position_card.rollout.parts import RecallScores
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
 ALL_PLACES = 512  # a context of more words than this is asked for some of its places only
@@ -84,7 +84,7 @@ def measure_recall(
     before: Sequence[int] = (),
     resumption: Resumption | None = None,
     section: str | None = "recall",
-) -> Recall:
+) -> RecallScores:
     """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
     `before` are the tokens that prompts of the model begin with. A context is read once, and as many questions about it
@@ -113,7 +113,7 @@ def measure_recall(
             tally.add_prompts("prior", reader.after(foreign[None])[0, followed][None])
 
     passes.run(contexts, contexts.shape[1], ask, tally, device=device, section=section, resumption=resumption)
-    return Recall(*(tally.by_prompt(name).astype(np.float64) for name in Recall._fields))
+    return RecallScores(*(tally.by_prompt(name).astype(np.float64) for name in RecallScores._fields))
 
 
 class _Reader:

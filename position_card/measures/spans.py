@@ -101,7 +101,7 @@ def measure_spans(
     model.eval().requires_grad_(False)
     if (longest := max(map(len, spans))) > others.shape[1]:
         raise InputError(f"the other text has {others.shape[1]} tokens, but a span has {longest}; give a longer text")
-    moved = distinct(len(spans))
+    moved = spans_by_order(len(spans))
     found = {
         (order, span): weights
         for order, of in progress(moved.items(), "measuring orders of spans", len(moved))
@@ -115,7 +115,7 @@ def measure_spans(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def distinct(count: int) -> dict[tuple[int, ...], set[int]]:
+def spans_by_order(count: int) -> dict[tuple[int, ...], set[int]]:
     """The different orders of `count` spans, with the spans that are measured in each."""
     measured: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for moved, _, order in orders(count):

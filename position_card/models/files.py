@@ -78,7 +78,7 @@ class GgufHeader:
         """Which kind of model it is, such as llama."""
         return str(self.values["general.architecture"])
 
-    def of_model(self) -> dict[str, Value]:
+    def model_values(self) -> dict[str, Value]:
         """Return what is said of the model itself, by keys without the name of the architecture."""
         begin = f"{self.architecture}."
         return {key.removeprefix(begin): value for key, value in self.values.items() if key.startswith(begin)}

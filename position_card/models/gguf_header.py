@@ -108,7 +108,7 @@ def _misread(header: GgufHeader) -> list[str]:
     faults = []
     if isinstance(parts := values.get("split.count", 1), int) and parts > 1:
         faults.append(f"is one of {parts} parts; join them with llama-gguf-split --merge")
-    model = header.of_model()
+    model = header.model_values()
     scaled = any(key.startswith("rope.scaling.") and not key.endswith((".type", ".finetuned")) for key in model)
     if scaled or model.get("rope.scaling.type", "none") != "none" or "rope_freqs.weight" in header.shapes:
         faults.append("has a scaled rotation (rope.scaling), which would be left out; use the model's safetensors")

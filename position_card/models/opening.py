@@ -318,7 +318,7 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
     """
     assert source.gguf is not None
     known = GGUF_TO_TRANSFORMERS_MAPPING["config"].get(source.gguf.architecture, {})
-    for key, value in source.gguf.of_model().items():
+    for key, value in source.gguf.model_values().items():
         if key not in known and key not in SHOWN_BY_SHAPES:
             raise InputError(
                 f"{source.place} says {key} = {value}, which would be left out where it is opened; use the model's "

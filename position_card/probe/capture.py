@@ -23,7 +23,7 @@ OWN = "eager_attention_forward"  # the name that every file of transformers give
 
 
 @dataclass(frozen=True)
-class Seen:
+class AttentionInputs:
     """What the attention of one layer computes with, for a batch of B prompts of n tokens."""
 
     query: Tensor  # [B, H, n, d], as the softmax sees it
@@ -44,7 +44,7 @@ class Seen:
         return causal & (self.mask[0] > torch.finfo(self.mask.dtype).min / 2).any(0)
 
 
-Hear = Callable[[Seen], None]
+Hear = Callable[[AttentionInputs], None]
 
 _listeners: dict[nn.Module, Hear] = {}
 
@@ -77,7 +77,7 @@ def _watched(
 ) -> tuple[Tensor, Tensor]:
     if hear := _listeners.get(module):
         scaling = named.get("scaling")
-        hear(Seen(query, key, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
+        hear(AttentionInputs(query, key, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
     own: Callable[..., tuple[Tensor, Tensor]] = vars(sys.modules[type(module).__module__])[OWN]
     return own(module, query, key, value, mask, *args, **named)
 

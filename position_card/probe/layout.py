@@ -147,7 +147,7 @@ class _Block:
     attention: nn.Module
     stream: Tensor  # x, float64 [n, width]
     calls: list[Call] = field(default_factory=list)
-    seen: capture.Seen | None = None
+    seen: capture.AttentionInputs | None = None
     rotation: Rotation | None = None
     turned: Turned | None = None
     scaling: float = 1.0
@@ -196,7 +196,7 @@ class _Proof:
         if all(map(_same, how.undo(*after), before)):
             self.running.rotation, self.running.turned = how, after
 
-    def hear(self, seen: capture.Seen) -> None:
+    def hear(self, seen: capture.AttentionInputs) -> None:
         self.running.seen = seen
 
     def note(self, module: nn.Module, args: tuple[Any, ...], named: dict[str, Any], out: Any) -> None:

@@ -17,7 +17,7 @@ from position_card.rollout import measurement, statistics
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import FORWARD, Floats, Measurement
 from position_card.rollout.parts import middle_half, ratio
-from position_card.rollout.variants import Variant, variants
+from position_card.rollout.variants import ProfileVariant, variants
 
 INFLUENCE = "d"
 CALLED = {"influence": INFLUENCE, "a": "a", "half": "half", "uniform": "uniform", "last": "last", "b": "b", "c": "c"}
@@ -103,7 +103,7 @@ def prompt_weights(units: NDArray[np.int64], replicates: int, seed: int) -> dict
 
 
 def tabulate(
-    variants: Iterable[Variant], weights: Mapping[int, Array], level: float
+    variants: Iterable[ProfileVariant], weights: Mapping[int, Array], level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate `variants`, measured influence first, for each row of `weights` (`prompt_weights`), as two tidy tables.
 
@@ -159,5 +159,5 @@ def depth_trends(mixing: Mapping[str, Floats], weights: Mapping[int, Array]) -> 
     return pd.concat(trends)
 
 
-def _labelled(columns: Mapping[str, object], variant: Variant) -> pd.DataFrame:
+def _labelled(columns: Mapping[str, object], variant: ProfileVariant) -> pd.DataFrame:
     return pd.DataFrame({"estimator": variant.estimator, "variant": variant.name, **columns})

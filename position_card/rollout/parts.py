@@ -15,7 +15,7 @@ from position_card.rollout.attention import Array
 ABLE = 3  # times chance: the accuracy from which places are compared
 
 
-class Recall(NamedTuple):
+class RecallScores(NamedTuple):
     """What a decoder recalls of C contexts, of the passages that begin at P places (`language_models.recall`)."""
 
     probability: Array  # [C, P] of the word that followed the passage, among all tokens
@@ -53,7 +53,7 @@ def ratio(part: Array, whole: Array) -> Array:
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
 
 
-def above_prior(found: Recall) -> Array:
+def above_prior(found: RecallScores) -> Array:
     """How much more probable the right word is than after the cue of another context, [C, P]."""
     return found.probability - found.prior
 

@@ -30,7 +30,7 @@ Rollout = Callable[[Array, Array], Array]  # lambda [R, L], weights of the promp
 
 
 @dataclass(frozen=True)
-class Variant:
+class ProfileVariant:
     """One profile under one estimator of lambda."""
 
     estimator: str
@@ -40,7 +40,7 @@ class Variant:
 
 def variants(
     measurement: Measurement, called: Mapping[str, str], estimators: Collection[str] = ESTIMATORS
-) -> Iterator[Variant]:
+) -> Iterator[ProfileVariant]:
     """Make the chosen variants, of those that apply to the model; the measured influence comes first.
 
     `called` says how the chosen ones are called, by their names in BASELINES and ROLLOUTS, in the order that is wanted.
@@ -49,15 +49,15 @@ def variants(
     """
     if measurement.influence is None:
         raise ValueError("influence was not measured: there is nothing to compare rollouts with")
-    yield Variant(SAME_FOR_EVERY_ESTIMATOR, called[INFLUENCE], partial(_mean_influence, measurement.influence))
+    yield ProfileVariant(SAME_FOR_EVERY_ESTIMATOR, called[INFLUENCE], partial(_mean_influence, measurement.influence))
     for name in called:
         if name in BASELINES and (row := BASELINES[name](measurement)) is not None:
-            yield Variant(SAME_FOR_EVERY_ESTIMATOR, called[name], partial(_always, row))
+            yield ProfileVariant(SAME_FOR_EVERY_ESTIMATOR, called[name], partial(_always, row))
     rollouts = {called[name]: ROLLOUTS[name](measurement) for name in called if name in ROLLOUTS}
     for estimator, by_prompt in measurement.mixing.items():
         for name, rollout in rollouts.items():
             if rollout is not None and estimator in estimators:
-                yield Variant(estimator, name, partial(_rolled_out, rollout, by_prompt))
+                yield ProfileVariant(estimator, name, partial(_rolled_out, rollout, by_prompt))
 
 
 def _mean_influence(by_prompt: Floats, weights: Array) -> Array:

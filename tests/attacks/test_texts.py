@@ -35,7 +35,7 @@ def test_a_file_without_text_ends_in_one_line(written, named, tmp_path):
     else:
         file.write_bytes(written if isinstance(written, bytes) else written.encode())
     with refused(f"text {file}", named):
-        list(texts.documents(source(str(file))))
+        list(texts.stored_documents(source(str(file))))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_file_without_text_ends_in_one_line(written, named, tmp_path):
 )
 def test_half_of_a_pair_of_surrogates_is_an_unknown_character(written, read, tmp_path):
     (tmp_path / "a.jsonl").write_text(f'{{"text": "{written}"}}\n')
-    (text,) = texts.documents(source(str(tmp_path / "a.jsonl")))
+    (text,) = texts.stored_documents(source(str(tmp_path / "a.jsonl")))
     assert text == read
     text.encode()
 
@@ -58,7 +58,7 @@ def test_a_program_beside_a_data_set_is_not_run(tmp_path):
     folder.mkdir()
     (folder / "data.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
     with refused(f"text {folder} "):
-        list(texts.documents(source(str(folder))))
+        list(texts.stored_documents(source(str(folder))))
     assert not (tmp_path / "executed").exists()
 
 
@@ -71,7 +71,7 @@ def test_an_archive_with_a_pickle_is_not_opened(name, tmp_path, monkeypatch):
             archive.add(tmp_path / "member", member)
     (tmp_path / "member").unlink()
     with refused(f"text {tmp_path} "):
-        list(texts.documents(source(str(tmp_path))))
+        list(texts.stored_documents(source(str(tmp_path))))
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_notes_beside_a_text_do_not_decide_what_is_read(readme, elsewhere, tmp_p
     (tmp_path / "secret.csv").write_text("text\nsecret\n")
     paths = f"configs:\n- config_name: a\n  data_files: {elsewhere.format(tmp_path)}\n"
     (folder / ("README.md" if "---" in readme else ".huggingface.yaml")).write_text(readme.format(paths))
-    assert list(texts.documents(source(str(folder)))) == ["read"]
+    assert list(texts.stored_documents(source(str(folder)))) == ["read"]
 
 
 def test_a_picture_beside_a_text_is_not_opened(tmp_path):
     kind = datasets.Features({"text": datasets.Value("string"), "picture": datasets.Image()})
     rows = {"text": ["one"], "picture": [{"path": None, "bytes": b"no picture"}]}
     datasets.Dataset.from_dict(rows, features=kind).to_parquet(tmp_path / "train.parquet")
-    assert list(texts.documents(source(str(tmp_path)))) == ["one"]
+    assert list(texts.stored_documents(source(str(tmp_path)))) == ["one"]
 
 
 @pytest.mark.parametrize("begin", ["", '{"text": "one"}\n', '{"text": "'])
@@ -101,13 +101,13 @@ def test_a_line_without_end_is_not_read_to_its_end(begin, tmp_path, monkeypatch)
     (tmp_path / "a.jsonl").write_text(begin + "x" * 5000)
     line = 2 if begin.endswith("\n") else 1
     with refused(tmp_path / "a.jsonl", f"line {line}", "1,000"):
-        list(texts.documents(source(str(tmp_path / "a.jsonl"))))
+        list(texts.stored_documents(source(str(tmp_path / "a.jsonl"))))
 
 
 def test_of_a_large_file_as_much_is_read_as_a_card_takes(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "CHARACTERS", 100)
     (tmp_path / "a.txt").write_text("x" * 5000)
-    assert list(texts.documents(source(str(tmp_path / "a.txt")))) == ["x" * 100]
+    assert list(texts.stored_documents(source(str(tmp_path / "a.txt")))) == ["x" * 100]
 
 
 NAMES = {"a name of 300 characters": "/" + "x" * 300, "a path of 5,000 characters": "/x" * 2500, "a zero byte": "/x\0y"}
@@ -116,7 +116,7 @@ NAMES = {"a name of 300 characters": "/" + "x" * 300, "a path of 5,000 character
 @pytest.mark.parametrize("case", NAMES)
 def test_a_name_that_no_file_can_have_ends_in_one_line(case):
     with refused("text "):
-        list(texts.documents(source(NAMES[case])))
+        list(texts.stored_documents(source(NAMES[case])))
     assert source(NAMES[case][1:]).kind == "hub"
     assert "is not there" in next(faults([source(NAMES[case])], 0))
 
@@ -127,4 +127,4 @@ def test_the_folder_of_a_whole_system_is_not_listed_to_its_end(kind, tmp_path, m
     for number in range(21):
         (tmp_path / f"{number}.txt").write_text("a") if kind == "files" else (tmp_path / f"{number}").mkdir()
     with refused(tmp_path, "20 files and folders"):
-        list(texts.documents(source(str(tmp_path))))
+        list(texts.stored_documents(source(str(tmp_path))))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from position_card.card import command, measured, subject
+from position_card.card import command, measurements, subject
 from position_card.drawing import style
 from position_card.measures import cost
 from tests.conftest import REAL_GPUS
@@ -53,7 +53,7 @@ def test_cards_on_two_gpus_are_those_of_the_cpu(tmp_path, monkeypatch):
         where = ("--gpus", "2") if device == "cuda" else ("--device", "cpu")
         assert run(*MEASURING, "--untrained", "1", *where, "--out", str(folder)) == 0
         assert device == "cpu" or os.environ["CUDA_VISIBLE_DEVICES"].count(",") == 1
-        return [measured.read(folder / name / "measured").lengths for name in ("model", "model-untrained-0")]
+        return [measurements.read(folder / name / "measured").lengths for name in ("model", "model-untrained-0")]
 
     assert_same(*on_both(work, tmp_path, 2), WITHIN)
     assert places == {"cpu": {"cpu"}, "balanced": {"cuda:0", "cuda:1"}}

@@ -43,7 +43,7 @@ def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
     tokenizer = AutoTokenizer.from_pretrained("./my-model")
     tokenizer.backend_tokenizer.enable_truncation(3)
     found = measure(llama(), tokenizer, "\n".join(prose), lengths=[9], prompts=8, replaced=0, replicates=5)
-    assert found.measured.facts["read"]["documents"] == 1
+    assert found.measurements.facts["read"]["documents"] == 1
     assert "replacement" not in found.tables
     assert tokenizer.backend_tokenizer.truncation["max_length"] == 3
     with refused("object"):
@@ -63,7 +63,7 @@ def test_another_target_is_differentiated_and_named(target, own_tokenizer, prose
     """The gradients of p and of its logarithm are the same vector in each prompt but for a factor."""
     options = {"lengths": [9], "prompts": 8, "replaced": 0, "replicates": 5}
     plain, other = (measure(llama(), own_tokenizer, prose, target=name, **options) for name in ("p", target))
-    one, two = (found.measured.lengths[9].influence for found in (plain, other))
+    one, two = (found.measurements.lengths[9].influence for found in (plain, other))
     factors = two / one
     alike = np.allclose(factors, factors[:, :1], rtol=1e-3)
     assert alike == (target == "log-p")

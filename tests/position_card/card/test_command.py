@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import torch
 
-from position_card.card import command, measured, measuring
+from position_card.card import command, measurements, measuring
 from position_card.core import checkpoint
 from position_card.core.runtime import InputError
 from tests import hub
@@ -78,7 +78,7 @@ def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, 
     assert run("./my-model", *typed) == 0
     assert seen == [2, 4, 6, 8]
     assert "the same command goes on from here" in capsys.readouterr().err
-    found, expected = (measured.read(here / out / "my-model/measured") for out in ("position-card", "whole"))
+    found, expected = (measurements.read(here / out / "my-model/measured") for out in ("position-card", "whole"))
     assert whole == 0
     assert found.lengths[12].influence == pytest.approx(expected.lengths[12].influence, rel=1e-5)
 
@@ -101,7 +101,7 @@ def test_what_was_measured_stays_where_a_forced_one_fails(carded, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(measuring.opening, "require_known_tokens", Mock(side_effect=InputError("it cannot be measured")))
         assert command.main([*TYPED, "--seed", "1", "--force"]) == 1
-    monkeypatch.setattr(measuring, "open_and_carry_out", None)
+    monkeypatch.setattr(measuring, "open_and_measure_card", None)
     assert command.main(TYPED) == 0
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from position_card.card import page, profiles, sentences
-from position_card.card.measured import Measured, Replaced
+from position_card.card.measurements import Measurements, ReplacementEffects
 from position_card.rollout.measurement import Measurement
 
 LAYERS, HEADS, PROMPTS, LEVEL = 2, 2, 6, 0.9
@@ -56,13 +56,13 @@ def measured(n, *, rotary=True, windows=(None, 4)):
 
 
 def written(lengths, replaced=None, **facts):
-    compared = {n: profiles.compare(found, 20, LEVEL, 0) for n, found in lengths.items()}
+    compared = {n: profiles.influence_part(found, 20, LEVEL, 0) for n, found in lengths.items()}
     n, others = max(lengths), {}
     if replaced is not None:
-        replaced = Replaced(n, tuple(range(n)), replaced)
-        found = profiles.compare_replaced(replaced, lengths[n], len(FACTS["before"]), 20, LEVEL, 0)
+        replaced = ReplacementEffects(n, tuple(range(n)), replaced)
+        found = profiles.replacement_part(replaced, lengths[n], len(FACTS["before"]), 20, LEVEL, 0)
         others["replacement"] = found
-    text = page.page(Measured(lengths, {**FACTS, **facts}, replaced), compared, others)
+    text = page.page(Measurements(lengths, {**FACTS, **facts}, replaced), compared, others)
     return text, compared[n].values
 
 

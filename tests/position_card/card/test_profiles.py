@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from position_card.card import profiles
-from position_card.card.measured import Recalled, Replaced
+from position_card.card.measurements import RecallResult, ReplacementEffects
 from position_card.rollout.measurement import ESTIMATORS, Measurement
-from position_card.rollout.parts import Recall
+from position_card.rollout.parts import RecallScores
 from tests.measurements import LAYERS, PROMPTS, causal, made
 
 N = 20
@@ -21,7 +21,7 @@ def without():
 
 
 def test_tables_have_every_profile_layer_and_interval(without):
-    found = profiles.compare(without, replicates=50, level=0.9, seed=0)
+    found = profiles.influence_part(without, replicates=50, level=0.9, seed=0)
     layers, curves, values = found.tables["layers"], found.tables["profile"], found.values
     assert len(layers) == len(ESTIMATORS) * LAYERS
     for estimator in ESTIMATORS:
@@ -40,7 +40,7 @@ def test_tables_have_every_profile_layer_and_interval(without):
     assert (of_influence["value"] < of_influence["high"]).all()
     assert set(values["replicate"]) == set(range(-1, 50))
     assert set(values.loc[values["variant"] == "lambda", "estimator"]) == set(ESTIMATORS)
-    pd.testing.assert_frame_equal(values, profiles.compare(without, 50, 0.9, 0).values)
+    pd.testing.assert_frame_equal(values, profiles.influence_part(without, 50, 0.9, 0).values)
 
 
 def test_a_rollout_through_the_true_attention_is_the_closest():
@@ -57,7 +57,7 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
         attention=attention,
         kernels={},
     )
-    values = profiles.compare(exact, 5, 0.9, 0).values
+    values = profiles.influence_part(exact, 5, 0.9, 0).values
     distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "mean-attention")]["value"]
     np.testing.assert_allclose(distance, 0, atol=1e-15)
 
@@ -65,7 +65,7 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
 def test_quarters_leave_the_first_and_the_last_token_out(without):
     """Of 20 tokens, the middle half has those from 5 to 14; influence is their number, but for the ends."""
     influence = np.tile([1e6, *range(1, N - 1), 1e6], (PROMPTS, 1))
-    values = profiles.compare(replace(without, influence=influence), 5, 0.9, 0).values
+    values = profiles.influence_part(replace(without, influence=influence), 5, 0.9, 0).values
     rows = values[values["statistic"].isin(profiles.QUARTERS)]
     assert set(rows["variant"]) == {"influence"}
     expected = {"first quarter / middle": 2.5 / 9.5, "last quarter / middle": 16.5 / 9.5}
@@ -79,12 +79,14 @@ def test_intervals_are_over_documents_unless_these_are_few(without, monkeypatch)
     mixing = {name: np.repeat(values, 2, axis=0) for name, values in without.mixing.items()}
     of_prompts = {name: np.repeat(getattr(without, name), 2, axis=0) for name in ("documents", "influence", "loss")}
     twice = replace(without, mixing=mixing, **of_prompts)
-    replaced = [Replaced(N, (0, 9, N - 1), np.repeat(np.arange(1.0, 19).reshape(6, 3), k, axis=0)) for k in (1, 2)]
+    replaced = [
+        ReplacementEffects(N, (0, 9, N - 1), np.repeat(np.arange(1.0, 19).reshape(6, 3), k, axis=0)) for k in (1, 2)
+    ]
 
     def same():
-        values = [profiles.compare(each, 40, 0.9, 0).values["value"] for each in (without, twice)]
+        values = [profiles.influence_part(each, 40, 0.9, 0).values["value"] for each in (without, twice)]
         tables = [
-            profiles.compare_replaced(found, each, 0, 40, 0.9, 0).tables["replacement"]
+            profiles.replacement_part(found, each, 0, 40, 0.9, 0).tables["replacement"]
             for found, each in zip(replaced, (without, twice), strict=True)
         ]
         return np.allclose(*values, equal_nan=True), np.allclose(*tables)
@@ -101,8 +103,8 @@ def test_replacement_and_influence_are_of_the_same_tokens(without):
     effects = np.random.default_rng(0).uniform(0.1, 1, (2, len(positions)))
     influence = without.influence.copy()
     influence[:2, positions] = effects * [2, 1, 1, 1, 1]
-    found = Replaced(N, positions, effects)
-    part = profiles.compare_replaced(found, replace(without, influence=influence), 6, 40, 0.9, 0)
+    found = ReplacementEffects(N, positions, effects)
+    part = profiles.replacement_part(found, replace(without, influence=influence), 6, 40, 0.9, 0)
     table, values = part.tables["replacement"], part.values
     assert table["position"].tolist() == list(positions)
     np.testing.assert_allclose(table["value"], effects.mean(0))
@@ -115,7 +117,7 @@ def test_replacement_and_influence_are_of_the_same_tokens(without):
     np.testing.assert_allclose(at[profiles.QUOTIENT, "last / middle"], 1, rtol=1e-6)
     assert at[profiles.REPLACEMENT, profiles.FIRST_WORD, -1] == pytest.approx(effects[:, 1].mean() / middle)
     assert len(at) == 6 * 41
-    alone = profiles.compare_replaced(found, without, 0, 40, 0.9, 0).values
+    alone = profiles.replacement_part(found, without, 0, 40, 0.9, 0).values
     assert profiles.FIRST_WORD not in set(alone["statistic"])
 
 
@@ -125,17 +127,17 @@ def recalled(accuracy):
     above[:4], above[-4:] = 0.4, 0.05
     prior = np.random.default_rng(0).uniform(0, 0.01, (10, 32))
     correct = np.arange(320).reshape(10, 32) < round(320 * accuracy)
-    return Recalled(35, 3, 100, Recall(above + prior, correct.astype(float), prior))
+    return RecallResult(35, 3, 100, RecallScores(above + prior, correct.astype(float), prior))
 
 
 def test_recall_of_both_ends_is_above_the_prior():
     found = recalled(0.5)
-    part = profiles.compare_recalled(found, 40, 0.9, 0)
+    part = profiles.recall_part(found, 40, 0.9, 0)
     table, values = part.tables["recall"], part.values
     assert list(table["place"]) == list(range(32))
-    np.testing.assert_allclose(table["probability"], found.found.probability.mean(0))
-    np.testing.assert_allclose(table["accuracy"], found.found.correct.mean(0))
-    np.testing.assert_allclose(table["prior"], found.found.prior.mean(0))
+    np.testing.assert_allclose(table["probability"], found.scores.probability.mean(0))
+    np.testing.assert_allclose(table["accuracy"], found.scores.correct.mean(0))
+    np.testing.assert_allclose(table["prior"], found.scores.prior.mean(0))
     assert (table["probability low"] < table["probability"]).all()
     assert (table["probability"] < table["probability high"]).all()
     at = values.set_index(["variant", "statistic", "replicate"])["value"].sort_index()
@@ -149,6 +151,6 @@ def test_recall_of_both_ends_is_above_the_prior():
 
 @pytest.mark.parametrize(("accuracy", "known"), [(0.034, True), (0.028, False)])
 def test_places_are_compared_from_three_times_chance_on(accuracy, known):
-    values = profiles.compare_recalled(recalled(accuracy), 5, 0.9, 0).values
+    values = profiles.recall_part(recalled(accuracy), 5, 0.9, 0).values
     ends = values[values["statistic"] != "accuracy"]
     assert ends["value"].notna().all() == ends["value"].notna().any() == known

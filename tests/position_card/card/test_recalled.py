@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from position_card import measure
-from position_card.card import command, measured, measuring
+from position_card.card import command, measurements, measuring
 from position_card.card.card import Card
 from position_card.card.subject import Subject
 from position_card.measures import recall
-from position_card.measures.cost import LARGE, size
+from position_card.measures.cost import LARGE, decoder_size
 from tests.position_card.card.conftest import VOCABULARY, llama
 from tests.refusals import refused
 
@@ -32,8 +32,8 @@ def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, *
     config = llama().config
     config.max_position_embeddings = longest
     of = measuring.Options(lengths=lengths, prompts=8, **options)
-    subject = Subject("mine", "in memory", config, size(parameters, config), tokenizer, [], "float32", "cpu")
-    return measuring.plan(subject, prose, of, "text", "in memory")
+    subject = Subject("mine", "in memory", config, decoder_size(parameters, config), tokenizer, [], "float32", "cpu")
+    return measuring.plan_card(subject, prose, of, "text", "in memory")
 
 
 def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
@@ -43,10 +43,10 @@ def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, pros
     assert list(table.index) == list(range(of.n - measuring.CUE))
     assert (set(table["n"]), set(table["prompts"])) == ({of.n}, {5})
     for place in (0, 7, of.n - measuring.CUE - 1):
-        cues = of.drawn[:, place : place + measuring.CUE]
-        tokens = torch.from_numpy(np.hstack([of.drawn[:, : -measuring.CUE], cues]))
+        cues = of.token_ids[:, place : place + measuring.CUE]
+        tokens = torch.from_numpy(np.hstack([of.token_ids[:, : -measuring.CUE], cues]))
         logits = model(tokens).logits[:, -1].detach().double()
-        right = of.drawn[:, place + measuring.CUE]
+        right = of.token_ids[:, place + measuring.CUE]
         probability = logits.softmax(-1).numpy()[range(5), right]
         correct = of.words[logits[:, of.words].argmax(-1)] == right
         assert table.loc[place, "probability"] == pytest.approx(probability.mean(), rel=1e-4)
@@ -62,8 +62,8 @@ def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_w
     assert list(mine.tables["statistics"]["variant"][len(without.tables["statistics"]) :]) == ["recall"] * 3
     assert "ecall" not in without.page
     assert len(without.figure().axes) == len(mine.figure().axes) - 1 == 3
-    mine.measured.write(tmp_path / "kept")
-    kept = Card(measured.read(tmp_path / "kept"), 20)
+    mine.measurements.write(tmp_path / "kept")
+    kept = Card(measurements.read(tmp_path / "kept"), 20)
     assert kept.page == mine.page
     pd.testing.assert_frame_equal(kept.tables["recall"], mine.tables["recall"])
 
@@ -81,7 +81,7 @@ def test_the_page_says_that_random_weights_recall_nothing(mine):
 )
 def test_large_models_are_asked_where_it_is_wanted(parameters, asked, count, tokenizer_of_words, prose):
     of = planned(tokenizer_of_words, prose, parameters, recalled=asked)
-    assert len(of.contexts.drawn if of.contexts else []) == count
+    assert len(of.contexts.token_ids if of.contexts else []) == count
     assert of.facts["without recall"] is None
 
 
@@ -99,7 +99,7 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     monkeypatch.setattr(measuring, "operations_per_second", lambda *_: 1.0)
     one, three = (planned(tokenizer_of_words, prose, recalled=count) for count in (1, 3))
     n, places, longest = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE, max(one.prompts)
-    forward = one.subject.size.of_prompt(longest, "float32", recomputed=False).operations / longest / 2  # of a token
+    forward = one.subject.size.pass_cost(longest, "float32", recomputed=False).operations / longest / 2  # of a token
     assert three.seconds() - one.seconds() == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
 
 
@@ -148,4 +148,4 @@ def test_a_killed_command_asks_about_no_context_twice(here, monkeypatch):
     assert len(asked) == 10 + 2 + 3
     found, expected = ((here / out / "my-model/tables/recall.csv").read_bytes() for out in ("position-card", "whole"))
     assert found == expected
-    assert measured.read(here / "position-card/my-model/measured").facts["settings"]["recalled"] == 6
+    assert measurements.read(here / "position-card/my-model/measured").facts["settings"]["recalled"] == 6

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from position_card.card import sentences
-from position_card.card.profiles import EIGHTHS, ENDS, QUOTIENT, RECALL, REPLACEMENT, SHOWN, Interval, Part
+from position_card.card.profiles import EIGHTHS, ENDS, QUOTIENT, RECALL, REPLACEMENT, SHOWN, CardPart, Interval
 from position_card.rollout import variants
 
 LEVEL, REPLICATES = 0.9, 40
@@ -24,7 +24,7 @@ def rows(estimator, variant, statistic, value, spread):
 def part(values, n=256, prompts=16, lambdas=()):
     token = pd.DataFrame({"estimator": "token", "layer": range(1, len(lambdas) + 1), "value": 0.99})
     frobenius = pd.DataFrame({"estimator": "frobenius", "layer": range(1, len(lambdas) + 1), "value": lambdas})
-    return Part(n, prompts, LEVEL, values, {"layers": pd.concat([token, frobenius])})
+    return CardPart(n, prompts, LEVEL, values, {"layers": pd.concat([token, frobenius])})
 
 
 @pytest.mark.parametrize(

@@ -27,30 +27,32 @@ def words(first, count):
 def test_a_file_of_text_is_a_document_and_so_is_a_line_of_json(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "three", "url": "-"}\n\n{"text": "four"}\n')
-    assert list(texts.documents(source(str(tmp_path / "a.txt")))) == ["one\n\ntwo\n"]
-    assert list(texts.documents(source(str(tmp_path / "b.jsonl")))) == ["three", "four"]
-    assert list(texts.documents(source(str(tmp_path)))) == ["one\n\ntwo\n", "three", "four"]
+    assert list(texts.stored_documents(source(str(tmp_path / "a.txt")))) == ["one\n\ntwo\n"]
+    assert list(texts.stored_documents(source(str(tmp_path / "b.jsonl")))) == ["three", "four"]
+    assert list(texts.stored_documents(source(str(tmp_path)))) == ["one\n\ntwo\n", "three", "four"]
 
 
 def test_a_directory_of_other_files_is_read_as_a_data_set(tmp_path):
     pd.DataFrame({"text": ["one", "two"]}).to_parquet(tmp_path / "train.parquet")
-    assert list(texts.documents(source(str(tmp_path)))) == ["one", "two"]
+    assert list(texts.stored_documents(source(str(tmp_path)))) == ["one", "two"]
 
 
 def test_a_directory_that_is_no_data_set_has_a_plain_remedy(tmp_path):
     (tmp_path / "lines.json").write_text('{"words": "one"}')
     with refused(tmp_path, "'text'", ".txt", ".jsonl"):
-        list(texts.documents(source(str(tmp_path))))
+        list(texts.stored_documents(source(str(tmp_path))))
 
 
 def test_another_encoding_is_one_line(tmp_path):
     (tmp_path / "a.txt").write_bytes("Käse".encode("latin-1"))
     with refused(tmp_path / "a.txt", "UTF-8"):
-        list(texts.documents(source(str(tmp_path / "a.txt"))))
+        list(texts.stored_documents(source(str(tmp_path / "a.txt"))))
 
 
 @pytest.mark.parametrize("stdin", [None, "\udcff"])
-@pytest.mark.parametrize("reading", [texts.prompt, lambda given: texts.read(source(given))], ids=["prompt", "text"])
+@pytest.mark.parametrize(
+    "reading", [texts.read_prompt, lambda given: texts.read_documents(source(given))], ids=["prompt", "text"]
+)
 def test_standard_input_that_cannot_be_read_is_one_line(reading, stdin, monkeypatch):
     monkeypatch.setattr("sys.stdin", stdin and io.StringIO(stdin))
     with refused("standard input"):
@@ -62,45 +64,45 @@ def test_reading_ends_with_the_last_character_that_is_wanted():
         yield from ("abcd", "ef", "ghij")
         pytest.fail("more was read than is wanted")
 
-    assert list(texts.up_to(9, endless())) == ["abcd", "ef", "ghi"]
-    assert list(texts.up_to(99, ["ab", "c"])) == ["ab", "c"]
+    assert list(texts.first_characters(9, endless())) == ["abcd", "ef", "ghi"]
+    assert list(texts.first_characters(99, ["ab", "c"])) == ["ab", "c"]
 
 
 def test_prompts_are_windows_of_documents_behind_first_tokens(tokenizer):
     documents = [words(first, 60) for first in range(10)]
-    found = texts.prompts(documents, tokenizer, [3, 5], [12, 22], 8, chosen_by=0)
+    found = texts.draw_prompts(documents, tokenizer, [3, 5], [12, 22], 8, sample_seed=0)
     assert {n: of.tokens.shape for n, of in found.items()} == {12: (8, 12), 22: (8, 22)}
     for n, (prompts, numbers, _) in found.items():
         firsts = dict(zip(numbers, prompts[:, 2] % 10, strict=True))
         # windows of ten or twenty words begin alike in a document
-        assert len(firsts) == len(set(firsts.values())) == found[n].noted()["documents"]
+        assert len(firsts) == len(set(firsts.values())) == found[n].facts()["documents"]
         assert (prompts[:, :2] == [3, 5]).all()
         assert (np.diff(prompts[:, 2:], axis=1) % WORDS == 1).all()  # in the order of a document
         every = {
             tuple((first + start + np.arange(n - 2)) % WORDS) for first in range(10) for start in range(0, 60, n - 2)
         }
         assert {tuple(row) for row in prompts[:, 2:].tolist()} <= every
-    again = texts.prompts(documents, tokenizer, [3, 5], [12], 8, chosen_by=0)
+    again = texts.draw_prompts(documents, tokenizer, [3, 5], [12], 8, sample_seed=0)
     np.testing.assert_array_equal(again[12].tokens, found[12].tokens)
-    other = texts.prompts(documents, tokenizer, [3, 5], [12], 8, chosen_by=1)
+    other = texts.draw_prompts(documents, tokenizer, [3, 5], [12], 8, sample_seed=1)
     assert not np.array_equal(other[12].tokens, found[12].tokens)
 
 
 def test_a_short_text_gives_the_prompts_that_it_has(tokenizer, capsys):
-    found = texts.prompts([words(0, 90)], tokenizer, [], [9, 30], 64, chosen_by=0)
-    assert {n: (of.tokens.shape, of.noted()["documents"]) for n, of in found.items()} == {9: ((10, 9), 1)}
+    found = texts.draw_prompts([words(0, 90)], tokenizer, [], [9, 30], 64, sample_seed=0)
+    assert {n: (of.tokens.shape, of.facts()["documents"]) for n, of in found.items()} == {9: ((10, 9), 1)}
     assert "length 30 is left out: the text has 3 prompts" in capsys.readouterr().err
 
 
 def test_the_entropy_is_that_of_windows_without_first_tokens(tokenizer):
     """Every word stands twice in the windows of this text, so all have the same frequency; few of them are drawn."""
-    found = texts.prompts([words(0, 2 * WORDS)] * 2, tokenizer, [3], [WORDS // 4 + 1], 8, chosen_by=0)
+    found = texts.draw_prompts([words(0, 2 * WORDS)] * 2, tokenizer, [3], [WORDS // 4 + 1], 8, sample_seed=0)
     assert found[WORDS // 4 + 1].entropy == pytest.approx(np.log(WORDS))
-    assert found[WORDS // 4 + 1].noted()["entropy"] == found[WORDS // 4 + 1].entropy
+    assert found[WORDS // 4 + 1].facts()["entropy"] == found[WORDS // 4 + 1].entropy
 
 
 def test_too_little_text_is_one_line(tokenizer):
     with refused("5 prompts of 9 tokens, 1 of 30 and 0 of 60", "at least 8", "50 tokens"):
-        texts.prompts([words(0, 50)], tokenizer, [], [9, 30, 60], 64, chosen_by=0)
+        texts.draw_prompts([words(0, 50)], tokenizer, [], [9, 30, 60], 64, sample_seed=0)
     with refused("1 prompt of 30 tokens", "at least 8"):
-        texts.prompts([words(0, 50)], tokenizer, [], [30], 64, chosen_by=0)
+        texts.draw_prompts([words(0, 50)], tokenizer, [], [30], 64, sample_seed=0)

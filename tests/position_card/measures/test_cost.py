@@ -24,7 +24,7 @@ LLAMA = LlamaConfig(
     num_key_value_heads=HEADS,
     vocab_size=VOCABULARY,
 )
-SMALL = cost.size(10_000_000, LLAMA)
+SMALL = cost.decoder_size(10_000_000, LLAMA)
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "bloom", "opt", "gemma2"])
@@ -32,7 +32,7 @@ def test_a_size_is_that_of_the_model(tmp_path, name):
     model = decoders.small(name)
     model.save_pretrained(tmp_path, max_shard_size="20KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    found = cost.size(model_files(tmp_path).parameters, model.config)
+    found = cost.decoder_size(model_files(tmp_path).parameters, model.config)
     assert found.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert (found.layers, found.heads, found.width) == (decoders.LAYERS, decoders.HEADS, decoders.WIDTH)
     assert found.vocabulary == model.get_output_embeddings().weight.shape[0]
@@ -40,7 +40,7 @@ def test_a_size_is_that_of_the_model(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["gpt2", "bloom", "gemma2", "qwen3_moe", "mixtral"])
 def test_every_kind_of_model_can_be_counted(name):
-    counted = cost.size(1000, decoders.small(name).config).of_prompt(32, "float32", recomputed=True)
+    counted = cost.decoder_size(1000, decoders.small(name).config).pass_cost(32, "float32", recomputed=True)
     assert counted.peak > 0
     assert counted.operations > 0
 
@@ -53,9 +53,9 @@ def test_operations_are_those_of_the_formula_of_a_llama():
     rotation = n * WIDTH // HEADS  # positions times frequencies, one product for all layers
     forward = LAYERS * (block + attention) + head
     backward = LAYERS * (block + 2 * attention) + head  # gradients of inputs alone; in attention, of both factors
-    found = SMALL.of_prompt(n, "float32", recomputed=False).operations
+    found = SMALL.pass_cost(n, "float32", recomputed=False).operations
     assert found == pytest.approx(forward + backward, abs=rotation)
-    again = SMALL.of_prompt(n, "float32", recomputed=True).operations
+    again = SMALL.pass_cost(n, "float32", recomputed=True).operations
     assert LAYERS * block * 0.9 < again - found <= LAYERS * (block + attention)
 
 
@@ -74,7 +74,7 @@ def test_tensors_without_values_take_as_much_as_with_values(config):
         out = model(inputs_embeds=embeddings * 1, use_cache=False, logits_to_keep=5)
     total = sum(size for place, size in saved.items() if place not in own)
     assert out.logits.requires_grad
-    peak = cost.size(1000, config).of_prompt(64, "float32", recomputed=False).peak
+    peak = cost.decoder_size(1000, config).pass_cost(64, "float32", recomputed=False).peak
     assert total <= peak < 2 * total  # one of three layers has its gradients, too
 
 
@@ -100,17 +100,17 @@ def test_the_count_is_the_same_on_tensors_with_values(name, precision):
     model.eval().requires_grad_(False)
     with cost.Counting(model) as counting:
         influence_and_loss(model, torch.zeros(1, 64, dtype=torch.int64), 4)
-    without = cost.size(1000, MODELS[name]).of_prompt(64, precision, recomputed=False)
+    without = cost.decoder_size(1000, MODELS[name]).pass_cost(64, precision, recomputed=False)
     assert counting.operations == without.operations
     assert counting.peak == pytest.approx(without.peak, rel=0.02 if name == "llama" else 0.1)
 
 
 def test_precision_and_batch_are_those_that_the_room_allows(monkeypatch):
     assert SMALL.precision == "float32"
-    assert cost.size(1_500_000_000, LLAMA).precision == "bfloat16"
+    assert cost.decoder_size(1_500_000_000, LLAMA).precision == "bfloat16"
     alone, more = (SMALL.memory(256, tokens, "float32", recomputed=False) for tokens in (256, 1024))
     assert alone > cost.PROCESS + 4 * SMALL.parameters
-    each = SMALL.of_prompt(256, "float32", recomputed=False).peak + 2 * 4 * HEADS * 256**2  # two matrices of a layer
+    each = SMALL.pass_cost(256, "float32", recomputed=False).peak + 2 * 4 * HEADS * 256**2  # two matrices of a layer
     assert more - alone == pytest.approx(cost.PLACED * 3 * each)
     assert SMALL.batch(256, "float32", "cpu", recomputed=False) == 1024
     assert SMALL.batch(256, "float32", "cuda", recomputed=False) == 8192

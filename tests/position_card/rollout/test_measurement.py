@@ -5,8 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from position_card.card import measured, profiles
-from position_card.card.measured import Measured, Replaced
+from position_card.card import measurements, profiles
+from position_card.card.measurements import Measurements, ReplacementEffects
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
 from position_card.rollout import measurement
@@ -47,22 +47,22 @@ def test_the_largest_matrices_are_read_where_asked_for(tmp_path):
 
 def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
     lengths = {n: made(np.random.default_rng(n), n=n, alibi=False) for n in (24, 9)}
-    replaced = Replaced(24, (0, 8, 23), np.random.default_rng(0).uniform(size=(2, 3)))
+    replaced = ReplacementEffects(24, (0, 8, 23), np.random.default_rng(0).uniform(size=(2, 3)))
     facts = {"prompts": {"24": "8 prompts", "9": "8 prompts"}}
-    for written in (Measured(lengths, {**facts, "before": ["<s>"]}, replaced), Measured(lengths, facts)):
+    for written in (Measurements(lengths, {**facts, "before": ["<s>"]}, replaced), Measurements(lengths, facts)):
         written.write(tmp_path / "measured")
-        found = measured.read(tmp_path / "measured")
+        found = measurements.read(tmp_path / "measured")
         assert found.facts == written.facts
         assert list(found.lengths) == [9, 24]
         for n, expected in lengths.items():
             np.testing.assert_array_equal(found.lengths[n].influence, expected.influence)
-        assert (found.replaced is None) == (written.replaced is None)
-        if found.replaced:
-            assert (found.replaced.n, found.replaced.positions) == (24, (0, 8, 23))
-            np.testing.assert_array_equal(found.replaced.effects, replaced.effects)
+        assert (found.replacement is None) == (written.replacement is None)
+        if found.replacement:
+            assert (found.replacement.n, found.replacement.positions) == (24, (0, 8, 23))
+            np.testing.assert_array_equal(found.replacement.effects, replaced.effects)
     (tmp_path / "measured/n9.safetensors").unlink()
     with refused(tmp_path / "measured", "length"):
-        measured.read(tmp_path / "measured")
+        measurements.read(tmp_path / "measured")
 
 
 def test_the_table_of_attention_counts_layers_from_one():

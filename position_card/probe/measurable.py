@@ -29,16 +29,16 @@ LIBRARY = "the card reads decoders of transformers as AutoModelForCausalLM opens
 
 
 @contextmanager
-def borrowed(model: nn.Module, threads: int | None = None) -> Iterator[PreTrainedModel]:
+def measurable(model: nn.Module, threads: int | None = None) -> Iterator[PreTrainedModel]:
     """Yield the decoder within `model`, which can be measured until the context ends; then all is as it was.
 
     Attention is eager meanwhile, gradients are on, autocast is off, torch has its `threads` and rounds no product of
     float32. Raises InputError for a model that cannot be measured.
     """
-    decoder = unwrapped(model)
+    decoder = unwrap(model)
     require_measurable(decoder)
     device = decoder.get_input_embeddings().weight.device
-    with _put_back(decoder), _computing_back(), torch.inference_mode(False), torch.enable_grad():
+    with _restored_modules(decoder), _restored_arithmetic(), torch.inference_mode(False), torch.enable_grad():
         if threads:
             torch.set_num_threads(threads)
         for module in decoder.modules():
@@ -53,7 +53,7 @@ def borrowed(model: nn.Module, threads: int | None = None) -> Iterator[PreTraine
             yield decoder
 
 
-def unwrapped(model: Any) -> PreTrainedModel:
+def unwrap(model: Any) -> PreTrainedModel:
     """Return the decoder that libraries for training have wrapped. Raises InputError where there is none within."""
     while not isinstance(model, PreTrainedModel):
         if isinstance(model, DataParallel | DistributedDataParallel):
@@ -98,12 +98,15 @@ def require_measurable(decoder: PreTrainedModel) -> None:
 
 
 @contextmanager
-def _put_back(decoder: PreTrainedModel) -> Iterator[None]:
+def _restored_modules(decoder: PreTrainedModel) -> Iterator[None]:
     """Put back what measuring changes in a model and its configurations."""
     modules = list(decoder.modules())
     training = [module.training for module in modules]
     replaced = [{name: vars(module)[name] for name in REPLACED if name in vars(module)} for module in modules]
-    hooks = [[(kept, kept.copy()) for kept in (vars(module)[name] for name in HOOKS)] for module in modules]
+    hooks = [
+        [(hooks_of_kind, hooks_of_kind.copy()) for hooks_of_kind in (vars(module)[name] for name in HOOKS)]
+        for module in modules
+    ]
     gradients = [(weight, weight.requires_grad) for weight in decoder.parameters()]
     attention = [(config, config._attn_implementation_internal) for config in _configurations(decoder)]
     try:
@@ -114,9 +117,9 @@ def _put_back(decoder: PreTrainedModel) -> Iterator[None]:
             for name in REPLACED:
                 vars(module).pop(name, None)
             vars(module).update(own)
-            for kept, earlier in listeners:
-                kept.clear()
-                kept.update(earlier)
+            for hooks_of_kind, earlier in listeners:
+                hooks_of_kind.clear()
+                hooks_of_kind.update(earlier)
         for weight, required in gradients:
             if weight.requires_grad != required:
                 weight.requires_grad_(required)
@@ -125,7 +128,7 @@ def _put_back(decoder: PreTrainedModel) -> Iterator[None]:
 
 
 @contextmanager
-def _computing_back() -> Iterator[None]:
+def _restored_arithmetic() -> Iterator[None]:
     """Put back the number of threads and how matrices are multiplied; inside, nothing is rounded to a shorter type."""
     threads = torch.get_num_threads()
     settings: list[Any] = [torch.backends.mkldnn.matmul, torch.backends.cuda.matmul]  # type: ignore[attr-defined]
@@ -143,11 +146,11 @@ def _computing_back() -> Iterator[None]:
 
 def _configurations(decoder: PreTrainedModel) -> list[PretrainedConfig]:
     """Every configuration that a module of the model reads, and those inside them."""
-    found: dict[int, PretrainedConfig] = {}
-    waiting = [config for module in decoder.modules() if (config := getattr(module, "config", None)) is not None]
-    while waiting:
-        config = waiting.pop()
-        if isinstance(config, PretrainedConfig) and id(config) not in found:
-            found[id(config)] = config
-            waiting += [getattr(config, name) for name in config.sub_configs]
-    return list(found.values())
+    configurations: dict[int, PretrainedConfig] = {}
+    to_visit = [config for module in decoder.modules() if (config := getattr(module, "config", None)) is not None]
+    while to_visit:
+        config = to_visit.pop()
+        if isinstance(config, PretrainedConfig) and id(config) not in configurations:
+            configurations[id(config)] = config
+            to_visit += [getattr(config, name) for name in config.sub_configs]
+    return list(configurations.values())

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM
 
 from position_card import spans
-from position_card.card import command, prompt
+from position_card.card import command, span_measuring
 from tests.position_card.card.conftest import llama, numbered
 from tests.refusals import refused
 
@@ -109,9 +109,9 @@ def test_two_documents_behind_a_token_of_the_tokenizer(here, small):
 def test_a_token_over_a_border_belongs_to_the_first_span():
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1, "bc": 2, "d": 3}, unk_token="a"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    assert [list(found) for found in prompt.cut(["a b", "c d ", "a"], tokenizer)] == [[0, 2], [3], [0]]
+    assert [list(found) for found in span_measuring.span_tokens(["a b", "c d ", "a"], tokenizer)] == [[0, 2], [3], [0]]
     with refused("span 2"):
-        prompt.cut(["a b", "c ", "d"], tokenizer)
+        span_measuring.span_tokens(["a b", "c ", "d"], tokenizer)
 
 
 def test_orders_that_are_cut_otherwise_are_counted(prose):
@@ -130,7 +130,7 @@ def test_what_was_measured_is_kept_unless_it_is_forced(asked, monkeypatch, capsy
     assert "(seed)" in capsys.readouterr().err
     assert run("--prompt", "asked.txt", "--seed", "1", "--force", "--quiet") == 0
     assert (asked / "spans.csv").read_bytes() != before
-    monkeypatch.setattr(prompt, "carry_out", None)
+    monkeypatch.setattr(span_measuring, "measure_planned_spans", None)
     assert run("--prompt", "asked.txt", "--seed", "1", "--quiet") == 0
 
 

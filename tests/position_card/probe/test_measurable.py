@@ -11,9 +11,9 @@ from accelerate.state import AcceleratorState, PartialState
 from torch import nn
 from transformers import FalconConfig, FalconForCausalLM, LlamaModel, T5Config, T5ForConditionalGeneration
 
-from position_card.card.borrowed import HOOKS, REPLACED, borrowed
 from position_card.measures.measure import measure_decoder
 from position_card.models import families
+from position_card.probe.measurable import HOOKS, REPLACED, measurable
 from tests.position_card.card.conftest import llama
 from tests.refusals import refused
 
@@ -21,7 +21,7 @@ PROMPTS = np.random.default_rng(0).integers(0, 300, (3, 12))
 
 
 def measured(model):
-    with borrowed(model) as decoder:
+    with measurable(model) as decoder:
         found = measure_decoder(decoder, PROMPTS, 64)
     return found.influence, found.mixing["frobenius"], found.attention
 
@@ -69,7 +69,7 @@ def test_a_model_in_training_is_as_it_was_whatever_happens(error, expected):
     def stop(*_):
         raise error
 
-    with pytest.raises(error) if error else contextlib.nullcontext(), borrowed(model, threads=2) as decoder:
+    with pytest.raises(error) if error else contextlib.nullcontext(), measurable(model, threads=2) as decoder:
         assert torch.get_num_threads() == 2
         if error:
             decoder.model.layers[2].register_forward_hook(stop)
@@ -204,5 +204,5 @@ def of_t5():
     ],
 )
 def test_what_cannot_be_measured_is_refused_by_its_name(model, named):
-    with refused(named), borrowed(model()):
+    with refused(named), measurable(model()):
         pytest.fail("it was let in")

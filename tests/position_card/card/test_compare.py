@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from position_card.card import beside
-from position_card.card.beside import ratios
+from position_card.card import compare
 from position_card.card.card import Card
-from position_card.card.measured import Measured
+from position_card.card.compare import ratios
+from position_card.card.measurements import Measurements
 from position_card.rollout.measurement import Measurement
 
 N, PROMPTS, LEVEL = 12, 40, 0.9
@@ -33,11 +33,11 @@ def measured(seed=0, n=N, prompts=PROMPTS):
 def model(name, found, drawn="the same", untrained=None, replicates=50):
     facts = {"prompts": {str(of.n): {"sha256": drawn, "entropy": 4.0} for of in found}, "name": name, "text": "it"}
     facts["model"] = {"untrained": untrained, "vocabulary": 256}
-    return Card(Measured({of.n: of for of in found}, facts), replicates, LEVEL)
+    return Card(Measurements({of.n: of for of in found}, facts), replicates, LEVEL)
 
 
 def page_of(cards):
-    return beside.page_of(cards, [f"../{card.name}" for card in cards], beside.ratios(cards))
+    return compare.comparison_page(cards, [f"../{card.name}" for card in cards], compare.ratios(cards))
 
 
 def with_ends(of, first, last):
@@ -60,10 +60,10 @@ def two():
 
 def test_ratios_are_of_the_mean_influence_and_losses_are_means(two):
     table = ratios(list(two.values()))
-    total = two["copy"].measured.lengths[N].influence.sum(0)
+    total = two["copy"].measurements.lengths[N].influence.sum(0)
     assert value(table, "copy", "first / middle", "value") == pytest.approx(total[0] / total[MIDDLE].mean())
     assert value(table, "copy", "last / middle", "value") == pytest.approx(total[-1] / total[MIDDLE].mean())
-    assert value(table, "mine", "loss", "value") == pytest.approx(two["mine"].measured.lengths[N].loss.mean())
+    assert value(table, "mine", "loss", "value") == pytest.approx(two["mine"].measurements.lengths[N].loss.mean())
     assert (table["low"] < table["value"]).all()
     assert (table["value"] < table["high"]).all()
     assert (table["prompts"] == PROMPTS).all()
@@ -81,7 +81,7 @@ def test_a_quotient_on_the_same_prompts_does_not_vary_with_them(two):
 
 
 def test_other_prompts_are_drawn_independently(two):
-    two["copy"] = model("copy", list(two["copy"].measured.lengths.values()), drawn="others")
+    two["copy"] = model("copy", list(two["copy"].measurements.lengths.values()), drawn="others")
     table = ratios(list(two.values()))
     low, high = (value(table, "copy", "first / middle", f"quotient {bound}") for bound in ("low", "high"))
     assert low < 0.5 < high

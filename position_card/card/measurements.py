@@ -1,0 +1,84 @@
+"""The measurements of a decoder that its card shows, and the files that hold them. Reading them needs no torch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from position_card.core import artifacts
+from position_card.core.runtime import InputError, whole_directory
+from position_card.rollout import measurement
+from position_card.rollout.measurement import Measurement
+from position_card.rollout.parts import RecallScores
+
+REPLACEMENT, RECALL = "replaced.safetensors", "recalled.safetensors"  # names of files
+
+
+@dataclass(frozen=True)
+class ReplacementEffects:
+    """How far the prediction moved when tokens of some prompts of n tokens were replaced."""
+
+    n: int
+    positions: tuple[int, ...]
+    effects: NDArray[np.float64]  # total variation of the prediction [N, P]
+
+
+@dataclass(frozen=True)
+class RecallResult:
+    """How well a decoder recalled passages of contexts of n words, by their place, after a cue of `cue` words."""
+
+    n: int
+    cue: int
+    words: int  # that contexts are drawn from, and among which the right one is looked for
+    scores: RecallScores
+
+    @property
+    def contexts(self) -> int:
+        """How many contexts the decoder read."""
+        return len(self.scores.correct)
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """All measurements of one decoder, by length of the prompts, and the facts that the card tells about them."""
+
+    lengths: Mapping[int, Measurement]
+    facts: Mapping[str, Any]
+    replacement: ReplacementEffects | None = None
+    recall: RecallResult | None = None
+
+    def write(self, directory: str | Path) -> None:
+        """Write a file for each length, and one each for replacement and recall, where they were measured."""
+        with whole_directory(directory) as partial:
+            for n, part in self.lengths.items():
+                measurement.write(partial / f"n{n}.safetensors", part, facts=self.facts)
+            if self.replacement:
+                labels = {"n": self.replacement.n, "positions": self.replacement.positions}
+                artifacts.write_tensors(partial / REPLACEMENT, {"effects": self.replacement.effects}, **labels)
+            if recall := self.recall:
+                labels = {"n": recall.n, "cue": recall.cue, "words": recall.words}
+                artifacts.write_tensors(partial / RECALL, recall.scores._asdict(), **labels)
+
+
+def read(directory: Path) -> Measurements:
+    """Read the files that `Measurements.write` wrote into a directory, from the shortest length on.
+
+    Raises InputError as `measurement.read` does, and where the file of a length is missing.
+    """
+    files = sorted(directory.glob("n*.safetensors"), key=lambda file: int(file.stem.removeprefix("n")))
+    lengths = {part.n: part for part in map(measurement.read, files)}
+    facts = artifacts.read_labels(files[-1])["facts"] if files else {}
+    if not files or set(facts["prompts"]) != set(map(str, lengths)):
+        raise InputError(f"{directory} lacks the measurement of a length; measure it anew")
+    file, replacement = directory / REPLACEMENT, None
+    if file.exists():
+        labels = artifacts.read_labels(file)
+        effects = artifacts.read_tensors(file)["effects"]
+        replacement = ReplacementEffects(labels["n"], tuple(labels["positions"]), effects)
+    recall = None
+    if (file := directory / RECALL).exists():
+        recall = RecallResult(**artifacts.read_labels(file), scores=RecallScores(**artifacts.read_tensors(file)))
+    return Measurements(lengths, facts, replacement, recall)
