@@ -138,7 +138,7 @@ class _Record:
         handles = [handle for place, _ in layers for handle in self._hooks(place)]
         handles.append(self.model.register_forward_hook(lambda *_: setattr(self, "hears", False)))
         listeners = {layer.attention: partial(self.read, place) for place, layer in layers}
-        with hooked(handles), capture.heard(self.model, listeners) if self.layout.products else nullcontext():
+        with hooked(handles), capture.heard(listeners) if self.layout.products else nullcontext():
             yield
 
     def _hooks(self, place: int) -> Iterator[Any]:

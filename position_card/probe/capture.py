@@ -1,25 +1,26 @@
 """This module shows what attention computes with, for every architecture that transformers' interface reaches.
 
-A module of transformers that uses the attention interface calls one registered function with its queries and keys,
-after any rotation, its additive mask and its scaling. The function that is registered here hands all of it to the eager
-attention that the module's own file defines, and tells a listener what passed. So soft caps, sinks and grouped heads
-stay as they are.
+A module of transformers that uses the attention interface asks it in every pass for the function of its attention, and
+calls that with its queries and keys, after any rotation, its additive mask and its scaling. While modules are heard,
+the interface hands out the same functions, each behind one that tells a listener what passes. So the attention of a
+model keeps its name, which code of transformers asks for, and soft caps, sinks and grouped heads stay as they are.
 """
 
-import sys
+import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache, wraps
+from threading import Lock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
-from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import AttentionInterface
 
-WATCHED = "position-bias"  # the name of this function among the attention functions of transformers
-OWN = "eager_attention_forward"  # the name that every file of transformers gives its own
+from position_card.core.runtime import InputError
+
+HANDS_OUT = "get_interface"  # the method of the interface that modules ask for the function of their attention
 
 
 @dataclass(frozen=True)
@@ -47,40 +48,65 @@ class AttentionInputs:
 Hear = Callable[[AttentionInputs], None]
 
 _listeners: dict[nn.Module, Hear] = {}
-
-
-def uses_interface(attention: nn.Module) -> bool:
-    """Whether an attention module calls the function that its configuration names."""
-    names = vars(sys.modules[type(attention).__module__])
-    return OWN in names and "ALL_ATTENTION_FUNCTIONS" in names
+_watch = ExitStack()  # what the interface hands out meanwhile
+_lock = Lock()  # of both
 
 
 @contextmanager
-def heard(model: PreTrainedModel, listeners: Mapping[nn.Module, Hear]) -> Iterator[None]:
+def heard(listeners: Mapping[nn.Module, Hear]) -> Iterator[None]:
     """Have the attention modules named in `listeners` tell theirs what they compute with, while the context is open.
 
-    All modules must use the interface. The attention of `model` is eager meanwhile, and what it was before afterwards.
+    Modules that do not use the interface tell nothing. The interface is one for all models of a process; it is as it
+    was when the last of several contexts closes. Raises InputError where a module is heard already, in another thread.
     """
-    before = model.config._attn_implementation
-    try:
+    with _lock:
+        if _listeners.keys() & listeners.keys():
+            raise InputError("this model is measured already, in another thread; wait for it, or copy the model")
+        if not _listeners and listeners:
+            _watch.enter_context(_watching())
         _listeners.update(listeners)
-        model.set_attn_implementation(WATCHED)
+    try:
         yield
     finally:
-        model.set_attn_implementation(before)
-        for attention in listeners:
-            del _listeners[attention]
+        with _lock:
+            for attention in listeners:
+                del _listeners[attention]
+            if not _listeners:
+                _watch.close()
 
 
-def _watched(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *args: Any, **named: Any
-) -> tuple[Tensor, Tensor]:
-    if hear := _listeners.get(module):
-        scaling = named.get("scaling")
-        hear(AttentionInputs(query, key, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
-    own: Callable[..., tuple[Tensor, Tensor]] = vars(sys.modules[type(module).__module__])[OWN]
-    return own(module, query, key, value, mask, *args, **named)
+@contextmanager
+def _watching() -> Iterator[None]:
+    """Have the interface hand out functions that tell the listener of their module, then its own ones again."""
+    hand_out = getattr(AttentionInterface, HANDS_OUT)
+
+    @wraps(hand_out)
+    def handed_out(*args: Any, **named: Any) -> Callable[..., Any]:
+        return _heard(hand_out(*args, **named))
+
+    setattr(AttentionInterface, HANDS_OUT, handed_out)
+    try:
+        yield
+    finally:
+        setattr(AttentionInterface, HANDS_OUT, hand_out)
 
 
-ALL_ATTENTION_FUNCTIONS.register(WATCHED, _watched)
-ALL_MASK_ATTENTION_FUNCTIONS.register(WATCHED, eager_mask)
+def _heard(attention: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which tells the listener of its module what it is given, by place or by name."""
+
+    @wraps(attention)
+    def function(*args: Any, **named: Any) -> Any:
+        given = _signature(attention).bind(*args, **named).arguments
+        module, query, key, *_ = given.values()
+        if hear := _listeners.get(module):
+            scaling = given.get("scaling")
+            scaling = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+            hear(AttentionInputs(query, key, given.get("attention_mask"), scaling))
+        return attention(*args, **named)
+
+    return function
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)

@@ -1,13 +1,13 @@
 """Where a decoder of any architecture keeps what the measuring pass reads is found by trying, and proved before use.
 
-Nothing is looked up by name. On a few tokens, the attention modules are those that return weights; the blocks are the
+Nothing is looked up by name. On one prompt, the attention modules are those that return weights; the blocks are the
 list of modules that hold one each; what attention adds to the residual stream is what reproduces a block's output; and
-queries, keys and rotation are those that reproduce the weights. A model of which this fails is refused, in one line
-that names the part.
+queries, keys and rotation are those that reproduce the weights. While the model is watched, its logits and weights must
+be those that it has unwatched. A model of which this fails is refused, in one line that names the part.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,13 +16,12 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, out_of_memory
 from position_card.probe import capture, residual, rotation
 from position_card.probe.residual import Call, Update
 from position_card.probe.rotation import Rotation, Turned
 from position_card.rollout.attention import sliding_window_mask
 
-FEW = 8  # tokens on which attention modules are found; the rest is proved on a whole prompt
 EXACT = 1e-5  # relative difference, in float32, up to which two tensors count as the same
 ROUNDINGS = 4  # and in coarser precisions, in units of their last place
 
@@ -61,11 +60,19 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     block computes reproduces its output.
     """
     model.eval()
+    received, expected = _unwatched(model, tokens)
     embeddings = model.get_input_embeddings()(tokens)
-    attentions = _attentions(model, tokens[:, :FEW], embeddings[:, :FEW].clone())
+    with _passing(model, "embeddings in place of tokens"):
+        given = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
+    if not _same(given, expected):
+        raise _refusal(model, "its logits are others where its embeddings are given in place of tokens")
     proof = _Proof(model, tokens.shape[1])
-    with proof.watching(_blocks(model, attentions), attentions):
-        model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1)
+    with proof.watching(_blocks(model, list(received)), list(received)):
+        watched = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
+    _require_unchanged(model, "the logits of its prediction", watched, expected)
+    for place, unwatched in enumerate(received.values(), start=1):
+        what = f"the attention that tokens receive in layer {place}"
+        _require_unchanged(model, what, proof.received[place - 1], unwatched)
     if len(proof.heads) > 1:
         numbers = ", ".join(map(str, sorted(proof.heads)))
         raise _refusal(model, f"its layers have different numbers of heads ({numbers})")
@@ -99,28 +106,68 @@ def stream_of(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     return args[0] if args else named["hidden_states"]
 
 
-def _attentions(model: PreTrainedModel, tokens: Tensor, embeddings: Tensor) -> list[nn.Module]:
-    """The innermost modules that return attention weights, in the order of their calls.
+def _unwatched(model: PreTrainedModel, tokens: Tensor) -> tuple[dict[nn.Module, Tensor], Tensor]:
+    """What the model does by itself: the attention that tokens receive, by attention module, and the last logits.
 
-    Raises InputError where there are none, where logits are not finite, and where those of `tokens` are not those of
-    their `embeddings`.
+    Attention modules are the innermost ones that return attention weights, in the order of their calls. Raises
+    InputError where there are none, where one is called twice, and where logits are not finite.
     """
-    found: list[nn.Module] = []
+    found: dict[nn.Module, Tensor] = {}
+    twice: list[nn.Module] = []
 
     def hook(module: nn.Module, _args: Any, out: Any) -> None:
-        if weights_of(out, tokens.shape[1]) is not None and not any(inner in found for inner in module.modules()):
-            found.append(module)
+        weights = weights_of(out, tokens.shape[1])
+        if weights is None or not _are_shares(weights):
+            return
+        if module in found:
+            twice.append(module)
+        elif not any(inner in found for inner in module.modules()):
+            found[module] = _received(weights)
 
-    with hooked(module.register_forward_hook(hook) for module in model.modules()):
-        expected = model(tokens, use_cache=False, logits_to_keep=1).logits
+    handles = (module.register_forward_hook(hook) for module in model.modules())
+    with hooked(handles), _passing(model, "tokens"):
+        logits = model(tokens, use_cache=False, logits_to_keep=1).logits[:, -1]
     if not found:
         raise _refusal(model, "none of its modules returns weights of softmax attention")
-    if not expected.isfinite().all():
+    if twice:
+        raise _refusal(model, f"it calls the same attention ({type(twice[0]).__name__}) more than once in a pass")
+    if not logits.isfinite().all():
         raise _refusal(model, _not_finite(model))
-    logits = model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1).logits
-    if not _same(logits[:, -1], expected[:, -1]):
-        raise _refusal(model, "its logits are others where its embeddings are given in place of tokens")
-    return found
+    return found, logits
+
+
+@contextmanager
+def _passing(model: PreTrainedModel, given: str) -> Iterator[None]:
+    """Make an InputError of whatever goes wrong in a model that is `given` something, except for want of memory."""
+    try:
+        yield
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise _refusal(model, f"it fails where it is given {given} ({reason:.200})") from error
+
+
+def _are_shares(weights: Tensor) -> bool:
+    """Whether no weight is less than 0 or more than 1; the state of linear attention may have the same shape."""
+    return not ((weights < 0) | (weights > 1 + _tolerance(weights.dtype))).any()
+
+
+def _received(weights: Tensor) -> Tensor:
+    """The attention that each token receives in each head, [H, n], from the weights [1, H, n, n] of a prompt."""
+    return weights[0].detach().float().sum(-2)
+
+
+def _require_unchanged(model: PreTrainedModel, what: str, watched: Tensor, unwatched: Tensor) -> None:
+    """Raise InputError where watching a model changes it beyond rounding."""
+    watched = watched.to(unwatched.device)
+    if not _same(watched, unwatched):
+        place = (watched.float() - unwatched.float()).abs().argmax()
+        raise _refusal(
+            model,
+            f"{what} change where its attention is watched, from {unwatched.flatten()[place]:.6g} to "
+            f"{watched.flatten()[place]:.6g}",
+        )
 
 
 def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Module]:
@@ -168,17 +215,16 @@ class _Proof:
     def __init__(self, model: PreTrainedModel, n: int) -> None:
         self.model, self.n = model, n
         self.layers: list[Layer] = []  # the blocks that ran
+        self.received: list[Tensor] = []  # `_received` of each
         self.heads: set[int] = set()
         self.products = True
 
     @contextmanager
     def watching(self, blocks: list[nn.Module], attentions: list[nn.Module]) -> Iterator[None]:
         """Look at every block while the context is open and the model runs once."""
-        hears = all(map(capture.uses_interface, attentions))
         pairs = zip(blocks, attentions, strict=True)
         hooks = hooked(handle for block, attention in pairs for handle in self._hooks_of(block, attention))
-        heard = capture.heard(self.model, dict.fromkeys(attentions, self.hear)) if hears else nullcontext()
-        with heard, hooks, rotation.noted(attentions, self.turn):
+        with capture.heard(dict.fromkeys(attentions, self.hear)), hooks, rotation.noted(attentions, self.turn):
             yield
 
     def _hooks_of(self, block: nn.Module, attention: nn.Module) -> Iterator[Any]:
@@ -212,6 +258,7 @@ class _Proof:
         """Find out which tokens attention reads, and whether the queries and keys that were seen explain weights."""
         weights = weights_of(out, self.n)
         assert weights is not None
+        self.received.append(_received(weights))
         self.heads.add(weights.shape[1])
         causal = torch.ones_like(weights[0, 0], dtype=torch.bool).tril()
         if (weights[..., ~causal] != 0).any():

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from threading import RLock, get_ident
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+_lock = RLock()  # of the functions that are replaced
 ROTATE = "apply_rotary_pos_emb"  # the name that files of transformers give to the function that turns them
 
 Turned = tuple[Tensor, Tensor]  # queries [B, H, n, d] and keys of as many or fewer heads
@@ -50,22 +52,25 @@ class Rotation:
 def noted(attentions: Iterable[nn.Module], note: Callable[[Rotation, Turned, Turned], None]) -> Iterator[None]:
     """Call `note` at each rotation in these attention modules while the context is open: with how, of what, to what.
 
-    The function that turns is replaced in the files of transformers meanwhile. Functions of other names or without
-    arguments cos and sin go unnoted.
+    The function that turns is replaced in the files of transformers meanwhile, by one thread at a time; what other
+    threads turn goes unnoted. So do functions of other names or without arguments cos and sin.
     """
     files = {sys.modules[type(attention).__module__] for attention in attentions}
-    own = {file: vars(file)[ROTATE] for file in files if ROTATE in vars(file)}
-    try:
-        for file, function in own.items():
-            setattr(file, ROTATE, partial(_turn, function, note))
-        yield
-    finally:
-        for file, function in own.items():
-            setattr(file, ROTATE, function)
+    with _lock:
+        own = {file: vars(file)[ROTATE] for file in files if ROTATE in vars(file)}
+        try:
+            for file, function in own.items():
+                setattr(file, ROTATE, partial(_turn, function, note, get_ident()))
+            yield
+        finally:
+            for file, function in own.items():
+                setattr(file, ROTATE, function)
 
 
-def _turn(function: Callable[..., Turned], note: Callable[..., None], *args: Any, **named: Any) -> Turned:
+def _turn(function: Callable[..., Turned], note: Callable[..., None], thread: int, *args: Any, **named: Any) -> Turned:
     turned = function(*args, **named)
+    if get_ident() != thread:
+        return turned
     (_, query), (_, key), *others = inspect.signature(function).bind(*args, **named).arguments.items()
     settings = dict(others)
     if {"cos", "sin"} <= set(settings):

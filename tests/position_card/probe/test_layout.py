@@ -1,13 +1,18 @@
 """What the layout of a model is refused for, and that looking for it leaves nothing behind."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, BertConfig, GPT2Config, Lfm2Config, LlamaConfig, MambaConfig
+from transformers import AutoModelForCausalLM, BertConfig, Lfm2Config, LlamaConfig, MambaConfig
+from transformers.modeling_utils import AttentionInterface
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.llama import modeling_llama
 from transformers.models.llama4.configuration_llama4 import Llama4TextConfig
 
 from position_card.core.runtime import InputError
-from position_card.probe import capture
+from position_card.probe import capture, layout
 from position_card.probe.layout import find_layout
 from tests.refusals import refused
 from tools import decoders
@@ -74,6 +79,20 @@ def test_embeddings_that_are_not_all_that_a_model_makes_of_tokens_are_found():
 
     model.model.register_forward_pre_hook(halve_what_is_given, with_kwargs=True)
     refuse(model, "embeddings")
+
+
+def test_a_model_that_fails_by_itself_says_so_in_one_line():
+    """XMOD wants to know the language; Gemma 4 looks up tokens of embeddings, of which some are none of its own."""
+    config = {**decoders.COMMON, "is_decoder": True, "languages": ["en"], "pad_token_id": 0}
+    refuse(built(CONFIG_MAPPING["xmod"](**config)), "given tokens", "ValueError", "language")
+    model = decoders.small("llama")
+    model.register_forward_pre_hook(fail_without_tokens, with_kwargs=True)
+    refuse(model, "given embeddings", "IndexError")
+
+
+def fail_without_tokens(_module, args, named):
+    if not args:
+        raise IndexError("index out of range in self")
 
 
 def halve_what_is_given(_module, args, named):
@@ -143,17 +162,124 @@ def test_what_is_watched_is_the_attention_of_the_model_to_the_bit():
         seen = []
         with torch.no_grad():
             expected = model(TOKENS, use_cache=False).logits
-            with capture.heard(model, {layer.attention: seen.append for layer in layers}):
+            with capture.heard({layer.attention: seen.append for layer in layers}):
                 assert torch.equal(model(TOKENS, use_cache=False).logits, expected)
         assert len(seen) == len(layers)
 
 
-def test_a_model_is_left_as_eager_as_it_was():
-    model = built(GPT2Config(**decoders.COMMON))
-    model.set_attn_implementation("sdpa")
-    with capture.heard(model, {}):
-        assert model.config._attn_implementation == capture.WATCHED
-    assert model.config._attn_implementation == "sdpa"
+def handed_out():
+    return vars(AttentionInterface)["get_interface"]
+
+
+def test_a_heard_model_keeps_the_name_of_its_attention():
+    """Sparse indexers ask for it."""
+    model, before, named = decoders.small("llama"), handed_out(), []
+    attention = model.model.layers[0].self_attn
+    with capture.heard({attention: lambda _: named.append(attention.config._attn_implementation)}):
+        model(TOKENS)
+    assert named == ["eager"]
+    assert handed_out() is before
+
+
+def test_the_interface_is_as_it_was_when_the_last_context_closes():
+    model, before = decoders.small("llama"), handed_out()
+    first, second = (layer.self_attn for layer in model.model.layers[:2])
+    with pytest.raises(KeyboardInterrupt), capture.heard({first: [].append}):
+        with capture.heard({second: [].append}):
+            pass
+        assert handed_out() is not before
+        with refused("measured already"), capture.heard({first: [].append}):
+            pytest.fail("it was heard twice")
+        raise KeyboardInterrupt
+    assert handed_out() is before
+    assert not capture._listeners
+
+
+def test_threads_hear_their_own_models():
+    """One context closes while the other is open."""
+    models = [decoders.small("llama"), decoders.small("mistral")]
+    before, opened, closed = handed_out(), Barrier(2), Barrier(2)
+
+    def hear(place):
+        heard = []
+        with torch.no_grad(), capture.heard({models[place].model.layers[0].self_attn: heard.append}):
+            opened.wait()
+            models[place](TOKENS)
+            if place:
+                closed.wait()
+        if not place:
+            closed.wait()
+        return heard
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [len(heard) for heard in pool.map(hear, (0, 1))] == [1, 1]
+    assert handed_out() is before
+
+
+def test_a_model_that_watching_changes_is_refused_with_both_values(monkeypatch):
+    """Here the function that is heard computes with other queries from the second layer on."""
+    model, heard = decoders.small("llama"), capture._heard
+
+    def wrong(attention):
+        def function(module, query, *args, **named):
+            return heard(attention)(module, query * (1 + module.layer_idx), *args, **named)
+
+        return function
+
+    with monkeypatch.context() as patch:
+        patch.setattr(capture, "_heard", wrong)
+        refuse(model, "watched", "from ")
+    find_layout(model, TOKENS)
+
+
+def test_attention_that_changes_where_no_logit_does_is_refused_too(monkeypatch):
+    model, received = decoders.small("llama"), layout._received
+    found = iter(range(100))
+
+    def other(weights):
+        return received(weights) * (1.01 if next(found) == 4 else 1)  # the second layer, watched
+
+    monkeypatch.setattr(layout, "_received", other)
+    refuse(model, "layer 2", "watched")
+
+
+SPARSE = {"kv_lora_rank": 16, "q_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8}
+SPARSE |= {"n_group": 1, "topk_group": 1, "first_k_dense_replace": 1, "n_shared_experts": 1, "n_routed_experts": 4}
+SPARSE |= {"num_experts_per_tok": 2, "moe_intermediate_size": 16, "index_n_heads": 2, "index_head_dim": 8}
+
+
+@pytest.mark.parametrize("topk", [5, decoders.TOKENS])
+def test_attention_that_an_indexer_chooses_is_measured_only_where_it_is_all(topk):
+    from transformers import DeepseekV32Config
+
+    model = built(DeepseekV32Config(**{**decoders.COMMON, "num_key_value_heads": 4}, **SPARSE, index_topk=topk))
+    if topk < decoders.TOKENS:
+        refuse(model, "length")
+    else:
+        assert find_layout(model, TOKENS).products
+
+
+@pytest.mark.parametrize("name", ["afmoe", "doge"])
+def test_a_mask_that_is_handed_over_by_name_is_seen(name):
+    config = {**decoders.COMMON, **decoders.EXPERTS, "num_local_experts": 4, "sliding_window": 5, "head_dim": 8}
+    found = find_layout(built(CONFIG_MAPPING[name](**config)), TOKENS)
+    assert found.products
+
+
+def test_attention_that_runs_twice_in_a_pass_is_refused():
+    refuse(built(CONFIG_MAPPING["hrm_text"](**decoders.COMMON)), "HrmTextAttention", "more than once")
+
+
+def test_the_state_of_linear_attention_is_no_weight():
+    """It has the shape of weights where prompts have as many tokens as a head has coordinates."""
+    from transformers import MiniMaxConfig
+
+    kinds = ["linear_attention", "full_attention", "linear_attention"]
+    config = {**decoders.COMMON, "head_dim": 8, "layer_types": kinds, "block_size": 4, "num_local_experts": 2}
+    model = built(MiniMaxConfig(**config))
+    for tokens in (TOKENS, TOKENS[:, :8]):
+        with refused("layers 0, 2 (MiniMaxDecoderLayer)"):
+            find_layout(model, tokens)
 
 
 def test_heads_of_different_numbers_are_refused():
