@@ -72,12 +72,28 @@ SINK_THRESHOLD = {"threshold": EMERGENCE["sinks"]["threshold"]}
 EMERGENCE_THEORY = ("convergence", "decay", "rope", "peaks")  # curves of theorems
 ALL_CURVES = collect(CURVES, run=emergence_runs(*IN_TABLES))
 
+# What evidence/ keeps of the paper's training stands in front in the figures of this run, unless this run is of that length.
+KEPT_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
+EMERGENCE_SCALE = {"scale": config["scale"]}
+
+
+def kept(table, *shown, settings="paper", runs=KEPT_RUNS):
+    """The tables of this name of the groups in evidence/ that trained these studies, as printed or as released."""
+    with in_one_line():
+        groups = runs_of_emergence.kept_groups(runs, *shown, settings=settings)
+    return [path for path in evidence_tables(f"emergence/*/{table}.csv") if str(Path(path).parent) in groups]
+
+
 FIGURES |= {
     f"emergence/{figure}": Row(
         "Figures 4, 5, 9, 10: what depth does without bias in the training data.",
         "emergence.figures:by_depth",
-        {"tests": collect(CURVES, run=emergence_runs(shown))},
-        EMERGENCE_LEVEL | EMERGENCE_TASK,
+        {
+            "tests": collect(CURVES, run=emergence_runs(shown)),
+            "kept": kept("curves", shown),
+            "kept_accuracy": kept("accuracy", shown),
+        },
+        EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
         caption="emergence/draw_by_depth",
     )
     for figure, shown in BY_DEPTH.items()
@@ -87,8 +103,8 @@ FIGURES |= {
     f"emergence/{figure}": Row(
         "Figures 3, 6, 11: gaps after training on answers at certain positions.",
         "emergence.figures:by_bias",
-        {"tests": collect(CURVES, run=emergence_runs(shown))},
-        EMERGENCE_LEVEL | EMERGENCE_TASK,
+        {"tests": collect(CURVES, run=emergence_runs(shown)), "kept": kept("curves", shown)},
+        EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
         caption="emergence/draw_by_bias",
     )
     for figure, shown in BY_BIAS.items()
@@ -108,38 +124,42 @@ FIGURES |= {
     f"emergence/{figure}": Row(
         "Figures 8, 13: attention sinks, beside untrained networks and uniform attention.",
         "emergence.figures_attention:sinks_of_networks",
-        {"sinks": collect(SINKS, run=run)},
-        EMERGENCE_LEVEL | SINK_THRESHOLD,
+        {
+            "sinks": collect(SINKS, run=run),
+            "kept": kept("sinks", shown),
+            "kept_runs": kept("runs", shown),
+        },
+        EMERGENCE_LEVEL
+        | SINK_THRESHOLD
+        | EMERGENCE_SCALE
+        | {"iterations": EMERGENCE["training"]["iterations"]["unbiased"]},
         caption="emergence/draw_sinks",
     )
     for figure, shown in ALL_SINKS.items()
     for run in with_mask_alone(shown)
 }
 
-# The runs of this configuration, a short one, that evidence/ has the paper's training of.
-LONG_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
-with in_one_line():
-    AT_BOTH_SCALES = runs_of_emergence.at_both_scales(EMERGENCE, LONG_RUNS)
-if both := emergence_runs(*AT_BOTH_SCALES):
-    BOTH_SCALES = {
-        "curves": collect(CURVES, run=both),
-        "sinks": collect(SINKS, run=[run for run in both if run.shallow and run.shown in ALL_SINKS.values()]),
-        "evidence": evidence_tables("emergence/*/*.csv"),
-    }
-    FIGURES |= {
-        "emergence/scales": Row(
-            "Figures 2, 4, 6, 11: gaps after short training and after that of the paper, from evidence/ (our addition).",
-            "emergence.figures_scales:scales",
-            BOTH_SCALES,
-            EMERGENCE_LEVEL | SINK_THRESHOLD,
-        ),
-        "emergence/scales_sinks": Row(
-            "Figure 8: attention sinks after short training and after that of the paper, from evidence/ (our addition).",
-            "emergence.figures_scales:scales_sinks",
-            BOTH_SCALES,
-            EMERGENCE_LEVEL | SINK_THRESHOLD,
-        ),
-    }
+if emergence_runs(("gaussian", "window")):
+    FIGURES["emergence/windows"] = Row(
+        "Gaps under sliding windows, after Theorem 4.2 (our addition).",
+        "emergence.figures:by_bias",
+        {
+            "tests": collect(CURVES, run=emergence_runs(("gaussian", "window"))),
+            "kept": kept("curves", ("gaussian", "window")),
+        },
+        EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
+    )
+FIGURES["emergence/released_code"] = Row(
+    "Figures 2, 4: gaps by depth as printed, and in the settings of the released code (our addition), from evidence/.",
+    "emergence.figures:printed_and_released",
+    {
+        settings_as: kept(
+            "curves", ("gaussian", "plain"), settings=settings, runs=evidence_tables("emergence/*/runs.csv")
+        )
+        for settings_as, settings in (("printed", "paper"), ("released", "released"))
+    },
+    EMERGENCE_LEVEL,
+)
 FIGURES["emergence/fig1"] = Row(
     "Figure 1: masks as matrices and as graphs, with their centre nodes.",
     "emergence.figures_attention:masks_and_graphs",
@@ -148,8 +168,11 @@ if without_bias := emergence_runs(("gaussian", "plain"), ("gaussian", "residual"
     FIGURES["emergence/fig2"] = Row(
         "Figure 2: gaps without bias in the training data, by encoding and depth.",
         "emergence.figures:fig2",
-        {"tests": collect(CURVES, run=without_bias)},
-        EMERGENCE_LEVEL,
+        {
+            "tests": collect(CURVES, run=without_bias),
+            "kept": kept("curves", ("gaussian", "plain"), ("gaussian", "residual")),
+        },
+        EMERGENCE_LEVEL | EMERGENCE_SCALE,
     )
 if plain := emergence_runs(("gaussian", "plain")):
     FIGURES["emergence/learning_curves"] = Row(

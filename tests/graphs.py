@@ -58,14 +58,14 @@ FIGURES = {  # of the whole graph
     "structural": "fig1 fig2 fig3 fig4 fig5 big_models forces dichotomy training long_training pretrained recall",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig8a_residual fig8b_residual "
     "fig8c_residual fig9 fig10 fig11a fig11b fig11c fig11d fig12 fig13a fig13b fig13c learning_curves long_training "
-    "scales scales_sinks theorems",
+    "windows released_code theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
     "postnorm": "set_complement resharpening construction dimension bema formal_languages stability",
 }
 ABSENT = {  # of those, what the small one does not draw
     "structural": "fig2",
     "emergence": "fig6a fig6b fig6c fig8b fig8c fig8b_residual fig8c_residual fig9 fig10 fig11b fig11c fig11d fig12 "
-    "fig13a fig13b fig13c",
+    "fig13a fig13b fig13c windows",
 }
 
 

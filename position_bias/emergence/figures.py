@@ -4,14 +4,16 @@ A gap is [a, b] - [b, a]: how often the label of the item at a is retrieved whil
 reverse. Tables are tidy and hold one study: no two rows that would share a bar or a point.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -21,11 +23,24 @@ from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike
 
 from position_bias.emergence import gaps as accuracy_gaps
+from position_bias.emergence.gaps import AS_RELEASED, Trained
+from position_bias.emergence.runs import PRINTED_DEPTHS
 from position_bias.emergence.task import RetrievalTask, for_vocabulary
 from position_card.drawing.intervals import from_to, marked
-from position_card.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_look, legend, side_by_side
+from position_card.drawing.looks import (
+    ENCODINGS,
+    MASKS,
+    PAIRS,
+    REFERENCE,
+    Look,
+    depth_look,
+    legend,
+    shades,
+    side_by_side,
+)
 from position_card.drawing.panels import curves, panels
-from position_card.drawing.style import PAGE
+from position_card.drawing.shown import draws
+from position_card.drawing.style import PAGE, SMALLEST, TYPE
 
 PARAMETERS = {"window": "w", "prefix": "K"}  # of families of masks
 BIASES = {
@@ -52,6 +67,14 @@ LEARNING = {  # rows of panels: what the axis says, the quantities in it with th
 }
 LONG_TRAINING: Any = [["first-last", "first-middle", "end"], ["first-last", "middle-last", "end"]]
 MARKS = 4  # of a line, about
+PAPER = "paper"  # the scale of the tables in evidence/emergence/
+SETTINGS = {"printed": "as printed", "released": "as in the released code"}
+DIFFERENCES = (
+    "Released code: coordinates of tokens have standard deviation 1/64 in place of 1/8, the middle is item 5 in place "
+    "of 4, training takes 50,000 iterations in place of 100,000"
+)
+NOT_RUN = "not\nrun"  # in the place of a network that was not trained for long
+PALE = 0.7  # share of white in the colour of what shorter training left
 NEAR = 0.6  # of the largest gap that is possible: from there on its line is shown
 LONG, SHORT = Look("", "black"), Look("short training", "black", "D", filled=False)  # means at the end of a training
 
@@ -75,7 +98,7 @@ def setting(table: pd.DataFrame) -> str:
 
     Columns vocabulary, omega, residual, depth and seeds.
     """
-    return "; ".join([_of_all(table), *_seeds_by_depth(table)])
+    return "; ".join([_of_all(table), *seeds_by_depth(table)])
 
 
 def _of_all(table: pd.DataFrame) -> str:
@@ -83,7 +106,7 @@ def _of_all(table: pd.DataFrame) -> str:
     return networks(vocabulary, omega, *map(bool, table["residual"].unique()))
 
 
-def _seeds_by_depth(table: pd.DataFrame) -> list[str]:
+def seeds_by_depth(table: pd.DataFrame) -> list[str]:
     """How many seeds networks have, for each number of layers; columns depth and seeds."""
     layers: dict[str, list[int]] = {}
     for depth, _, of_depth in curves(table, "depth", _depth_looks(table)):
@@ -91,71 +114,221 @@ def _seeds_by_depth(table: pd.DataFrame) -> list[str]:
     return [f"{seeds} of {_listed(depths)} layers" for seeds, depths in layers.items()]
 
 
-# The figures. `tests` joins the tables of training of the networks that a figure shows; `task` is the configuration's.
+@dataclass(frozen=True)
+class Gaps:
+    """Accuracy gaps of trained networks, after the longest training and behind it after the shorter one, if any."""
+
+    trained: Trained  # tables of `gaps.curves`, each at one scale
+    longest: pd.DataFrame  # `gaps.at_end`: summary
+    seeds: pd.DataFrame  # and by seed
+    shorter: pd.DataFrame  # summary
+    level: float
+
+    @classmethod
+    def of(cls, trained: Trained, level: float) -> "Gaps":
+        """Of tables of `gaps.curves`; `level` is that of the intervals."""
+        longest, seeds = accuracy_gaps.at_end(trained.longest, level)
+        shorter, _ = accuracy_gaps.at_end(trained.shorter, level)
+        return cls(trained, longest, seeds, shorter, level)
+
+    def where(self, **keys: object) -> "Gaps":
+        """The networks with these values of columns."""
+        names = ("longest", "seeds", "shorter")
+        parts = {name: getattr(self, name).loc[lambda table: _has(table, keys)] for name in names}
+        return replace(self, **parts)
+
+    @property
+    def every(self) -> pd.DataFrame:
+        """The summaries of both trainings."""
+        return pd.concat([self.longest, self.shorter], ignore_index=True)
+
+    @property
+    def names(self) -> list[str]:
+        """What is drawn: SCALE: NETWORK."""
+        tables = zip(self.trained, (self.longest, self.shorter), strict=True)
+        return [
+            f"{scale}: {name}"
+            for curves, drawn in tables
+            for scale in curves["scale"].unique()
+            for name in accuracy_gaps.network_names(drawn)
+        ]
+
+    @property
+    def told(self) -> str:
+        """What the networks have in common, and of both trainings the iterations and the seeds."""
+        parts = [
+            _of_all(self.every),
+            f"{_iterations_of(self.trained.longest)}: {', '.join(seeds_by_depth(self.longest))}",
+        ]
+        if len(self.shorter):
+            parts.append(f"{self._pale}: {', '.join(seeds_by_depth(self.shorter))}")
+        return "; ".join([*parts, f"{100 * self.level:g} % t-intervals over seeds"])
+
+    @property
+    def _pale(self) -> str:
+        return f"pale: {_iterations_of(self.trained.shorter)}"
+
+    @property
+    def pale_entry(self) -> list[Patch]:
+        """For a legend: a pale bar, where there is one."""
+        return [Patch(facecolor=pale("black"), edgecolor="black", linewidth=0.4, label=self._pale)] * bool(
+            len(self.shorter)
+        )
+
+    @property
+    def pale_line(self) -> list[Line2D]:
+        """For a legend: a pale line, where there is one."""
+        return [behind(Look(self._pale, "black")).entry()] if len(self.shorter) else []
 
 
-def fig2(tests: pd.DataFrame, level: float) -> Figure:
+def pale(colour: Colour) -> Colour:
+    """The colour of what shorter training left."""
+    red, green, blue = (PALE + (1 - PALE) * part for part in to_rgb(colour))
+    return red, green, blue
+
+
+def behind(look: Look) -> Look:
+    """The look of a line of what shorter training left."""
+    return look._replace(colour=pale(look.colour), filled=False, width=0.9)
+
+
+def _has(table: pd.DataFrame, keys: Mapping[str, object]) -> pd.Series:
+    return (table[list(keys)] == list(keys.values())).all(axis=1)
+
+
+def _studies(table: pd.DataFrame) -> list[tuple[str, bool]]:
+    """Each study and whether its networks have residual connections."""
+    return list(table[["study", "residual"]].drop_duplicates().itertuples(index=False, name=None))
+
+
+def _iterations_of(curves: pd.DataFrame) -> str:
+    return f"{curves['iteration'].max():,} iterations"
+
+
+def _depths(study: str, table: pd.DataFrame) -> list[int]:
+    """The depths that the paper shows of a study, and those of a table."""
+    return sorted({*PRINTED_DEPTHS[study], *map(int, table["depth"])})
+
+
+# The figures. `tests` joins the tables of training of this run that a figure shows, at a `scale`; `kept` are tables of
+# `gaps.curves` that evidence/ keeps of longer training. `task` is the configuration's.
+
+
+def fig2(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: str) -> Figure:
     """Figure 2: gap of each pair without bias in the training data, with a bar for each depth.
 
     The upper row has no residual connections, the lower one has, as far as such networks are trained. Each encoding has
-    a column. Error bars are t-intervals over seeds; dots are the seeds.
+    a column. Error bars are t-intervals over seeds; dots are the seeds. Behind each bar stands a pale one of shorter
+    training; a depth of the paper that was not trained for long has an empty place.
     """
-    gaps, per_seed = accuracy_gaps.at_end(tests, level)
-    rows = {residual: title for residual, title in WIRING.items() if (gaps["residual"] == residual).any()}
+    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept, scale), level)
+    every = drawn.every
+    rows = {residual: title for residual, title in WIRING.items() if (every["residual"] == residual).any()}
     label = "Accuracy gaps by depth, for each pair of positions and each positional encoding"
+    places = {bool(wired): _depths(study, every[every["study"] == study]) for study, wired in _studies(every)}
     size, y = 0.6 + 1.35 * len(rows), f"{GAP}\n{DIRECTION}"
-    figure, grid = panels(label, size, _encodings(gaps), rows, y=y, sharex=True, sharey=True)
+    figure, grid = panels(label, size, _encodings(every), rows, y=y, sharex=True, sharey="row")
     for (residual, encoding), axes in grid.items():
-        shown, seeds = (table[table["residual"] == residual] for table in (gaps, per_seed))
-        _grouped_bars(axes, _of(shown, encoding), _of(seeds, encoding), "depth", _depth_looks(shown))
-    layers = [Patch(color=look.colour, label=look.name) for look in _depth_looks(gaps).values()]
-    legend(figure, layers, settings=setting(gaps))
+        shown = drawn.where(residual=residual, encoding=encoding)
+        looks = {depth: depth_look(depth) for depth in places[residual]}
+        _grouped_bars(axes, shown, "depth", looks)
+    left_out = _left_out(grid.values(), drawn)
+    every_look = [depth_look(depth) for depth in sorted({*chain.from_iterable(places.values())})]
+    layers = [Patch(color=look.colour, label=look.name) for look in every_look]
+    legend(figure, [*layers, *drawn.pale_entry], settings=drawn.told + left_out)
+    draws(figure, drawn.names)
     return figure
 
 
-def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
+def by_depth(
+    tests: pd.DataFrame,
+    kept: list[pd.DataFrame],
+    kept_accuracy: list[pd.DataFrame],
+    level: float,
+    scale: str,
+    task: Mapping[str, Any],
+) -> Figure:
     """Figures 4, 5, 9 and 10: what depth does without bias in the training data, by encoding.
 
     The upper row has the gap of each pair against depth: mean, t-interval and every seed. The lower row has the
     accuracy by position of the answer, with a line and its t-interval for each depth. Beside it stand chance among all
-    labels and chance among those of the sequence.
+    labels and chance among those of the sequence. Shorter training is pale, without seeds and intervals; a depth of the
+    paper that was not trained for long says so. `kept_accuracy` has the tables of `gaps.by_position` beside `kept`.
     """
-    gaps, per_seed = accuracy_gaps.at_end(tests, level)
-    accuracy = accuracy_gaps.accuracies(tests, level)
+    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept, scale), level)
+    by_answer = Trained.of(accuracy_gaps.by_position(tests), kept_accuracy, scale)
+    accuracy, short_accuracy = (accuracy_gaps.accuracies(table, level) for table in by_answer)
+    every = drawn.every
     label = "Accuracy gaps by depth, and accuracy by position of the answer, for each encoding"
     rows = {"gap": f"{GAP}\n{DIRECTION}", ACCURACY: ACCURACY}
-    figure, grid = panels(label, 4.0, _encodings(gaps), rows, x="position of the answer (item)", sharey="row")
-    for encoding in _encodings(gaps):
-        _gaps_by_depth(grid["gap", encoding], _of(gaps, encoding), _of(per_seed, encoding))
+    figure, grid = panels(label, 4.0, _encodings(every), rows, x="position of the answer (item)", sharey="row")
+    depths = _depths(every["study"].iloc[0], every)
+    for encoding in _encodings(every):
+        _gaps_by_depth(grid["gap", encoding], drawn.where(encoding=encoding), depths)
         axes = grid[ACCURACY, encoding]
+        for _, look, curve in curves(_of(short_accuracy, encoding), "depth", _depth_looks(short_accuracy)):
+            _curve(axes, curve["answer"], curve.assign(low=np.nan), "accuracy", behind(look))
         for _, look, curve in curves(_of(accuracy, encoding), "depth", _depth_looks(accuracy)):
             _curve(axes, curve["answer"], curve, "accuracy", look)
         axes.set_xticks(sorted(accuracy["answer"].unique()))
+    left_out = _left_out([axes for (row, _), axes in grid.items() if row == "gap"], drawn)
     below = [axes for (row, _), axes in grid.items() if row == ACCURACY]
     guesses = for_vocabulary("gaussian", task)  # chance is that of any vocabulary
-    _from_the_lowest(below[0], accuracy, guesses.copying_chance)
+    _from_the_lowest(below[0], pd.concat([accuracy, short_accuracy]), guesses.copying_chance)
     references = _reference_lines(below, guesses)
     pairs = [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()]
-    legend(figure, pairs, [*_depth_lines(accuracy), *references], setting(gaps))
+    lines = [*_depth_lines(accuracy, short_accuracy), *references]
+    legend(figure, [*pairs, *drawn.pale_line], lines, drawn.told + left_out)
+    draws(figure, drawn.names)
     return figure
 
 
-def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
-    """Figures 3, 6a-c and 11a-d: gap of each pair after training with one positional bias, by mask.
+def by_bias(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: str, task: Mapping[str, Any]) -> Figure:
+    """Figures 3, 6a-c and 11a-d, and by window (ours): gap of each pair after training with one bias, by mask.
 
-    Each encoding has a panel. Error bars are t-intervals over seeds; dots are the seeds. A dotted line has the largest
-    gap that is possible, where bars come near it.
+    Each encoding has a panel. Error bars are t-intervals over seeds; dots are the seeds. Behind each bar stands a pale
+    one of the shorter training; what was not trained for long has an empty place. A dotted line has the largest gap
+    that is possible, where bars come near it.
     """
-    gaps, per_seed = accuracy_gaps.at_end(tests, level)
-    looks = {mask: mask_look(mask) for mask in ("none", "causal") if (gaps["mask"] == mask).any()}
-    (bias,) = gaps["bias"].unique()
+    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept, scale), level)
+    every = drawn.every
+    looks = _mask_looks(every["mask"])
+    (bias,) = every["bias"].unique()
     label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by mask and encoding"
-    figure, row = panels(label, 2.1, _encodings(gaps), y=f"{GAP}\n{DIRECTION}", sharey=True)
+    figure, row = panels(label, 2.1, _encodings(every), y=f"{GAP}\n{DIRECTION}", sharey=True)
     for encoding, axes in row.items():
-        _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", looks)
+        _grouped_bars(axes, drawn.where(encoding=encoding), "mask", looks)
+    left_out = _left_out(row.values(), drawn)
     ceilings = _ceilings(figure.axes, for_vocabulary("gaussian", task).largest_gap)
     masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
-    legend(figure, [*masks, *ceilings], settings=setting(gaps))
+    legend(figure, [*masks, *drawn.pale_entry, *ceilings], settings=drawn.told + left_out)
+    draws(figure, drawn.names)
+    return figure
+
+
+def printed_and_released(printed: list[pd.DataFrame], released: list[pd.DataFrame], level: float) -> Figure:
+    """Figures 2 and 4 in two columns (ours): gap of each pair by depth as printed, and in the settings of the code.
+
+    Both are tables of `gaps.curves` that evidence/ keeps, of networks with a causal mask and without residual
+    connections; each encoding has a row. What the settings differ in stands below.
+    """
+    columns = {"printed": printed, "released": released}
+    gaps = {name: Gaps.of(Trained.of(pd.concat(found), [], PAPER), level) for name, found in columns.items()}
+    gaps = {name: found.where(study="plain", vocabulary="gaussian") for name, found in gaps.items()}
+    encodings = _encodings(pd.concat([found.longest for found in gaps.values()]))
+    label = "Accuracy gaps by depth as the paper prints its settings, and as its released code has them"
+    titles = {name: f"{SETTINGS[name]}: {_iterations_of(found.trained.longest)}" for name, found in gaps.items()}
+    figure, grid = panels(label, 1.4 * len(encodings), titles, encodings, sharey="row", sharex=True)
+    for (encoding, name), axes in grid.items():
+        _gaps_by_depth(axes, gaps[name].where(encoding=encoding), list(PRINTED_DEPTHS["plain"]))
+        axes.set_xlabel("depth (layers)" if encoding == list(encodings)[-1] else "")
+    figure.supylabel(f"{GAP}  ({BRIEF_DIRECTION})", fontsize=TYPE)
+    _left_out([axes for (_, name), axes in grid.items() if name == "printed"], gaps["printed"])
+    seeds = [f"{SETTINGS[name]}: {', '.join(seeds_by_depth(found.longest))}" for name, found in gaps.items()]
+    told = f"{'; '.join(seeds)}; {100 * level:g} % t-intervals over seeds. {DIFFERENCES}"
+    legend(figure, [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()], settings=told)
+    draws(figure, gaps["printed"].names)
+    draws(figure, [f"{name}{AS_RELEASED}" for name in gaps["released"].names])
     return figure
 
 
@@ -192,7 +365,7 @@ def long_and_short_training(
     """
     both = pd.concat([long, older[~older["depth"].isin(long["depth"])]])
     gaps = both[both["quantity"].isin(PAIRS)].rename(columns={"quantity": "pair", "value": "gap"})
-    summary, _ = accuracy_gaps.at_end(tests, level)
+    summary, _ = accuracy_gaps.at_end(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)), level)
     short = summary[summary["encoding"] == "none"]
     label = "Accuracy gaps during long training and at its end, beside those after short training"
     figure = plt.figure(figsize=(PAGE, 2.7), label=label)
@@ -209,11 +382,20 @@ def long_and_short_training(
     mosaic["first-last"].set_ylabel(f"{GAP}\n{DIRECTION}")
     mosaic["first-middle"].set_xlabel("")
     seeds = gaps.groupby("depth")["seed"].nunique().rename("seeds").reset_index()
-    told = f"{', '.join(_seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
-    told = f"{_of_all(short)}; {told}; short training: {', '.join(_seeds_by_depth(short))}"
+    told = f"{', '.join(seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
+    told = f"{_of_all(short)}; {told}; short training: {', '.join(seeds_by_depth(short))}"
     marks = [LONG._replace(name=f"{final:,} iterations"), SHORT]
     legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], settings=told)
     return figure
+
+
+def _mask_looks(masks: pd.Series) -> dict[str, Look]:
+    """The looks of the masks that occur; those of one family, which differ in their reach, have shades."""
+    looks = {mask: mask_look(mask) for mask in sorted({*masks}, key=lambda mask: (mask != "none", len(mask), mask))}
+    if len({look.colour for look in looks.values()}) < len(looks):
+        colours = shades(range(len(looks)))
+        return {mask: look._replace(colour=colours[place]) for place, (mask, look) in enumerate(looks.items())}
+    return looks
 
 
 def _encodings(table: pd.DataFrame) -> dict[str, str]:
@@ -221,35 +403,62 @@ def _encodings(table: pd.DataFrame) -> dict[str, str]:
     return {encoding: title for encoding, title in ENCODINGS.items() if (table["encoding"] == encoding).any()}
 
 
-def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: str, looks: Mapping[Any, Look]) -> None:
-    """A group of bars for each pair, a bar for each value of column `by` that has a look."""
+def _grouped_bars(axes: Axes, shown: Gaps, by: str, looks: Mapping[Any, Look]) -> None:
+    """A group of bars for each pair, a bar for each value of column `by` that has a look; wider pale ones behind."""
     width = 0.8 / len(looks)
-    for index, (value, look) in enumerate(looks.items()):
-        offset = (index - (len(looks) - 1) / 2) * width
-        shown = gaps[gaps[by] == value].set_index("pair").reindex(list(PAIRS))
-        at = np.arange(len(PAIRS)) + offset
-        axes.bar(at, shown["gap"], 0.9 * width, color=look.colour)
-        seeds = per_seed[per_seed[by] == value]
-        beside = np.array([list(PAIRS).index(pair) for pair in seeds["pair"]]) + offset + 0.12 * width
-        _dots(axes, beside, seeds, "0.15", 0.6 * width)
-        _intervals(axes, at - 0.3 * width, shown, "black", halo=True)  # where no dot lies under it
+    own = 0.9 if shown.trained.shorter.empty else 0.6
+    places = {value: (index - (len(looks) - 1) / 2) * width for index, value in enumerate(looks)}
+    for value, look in looks.items():
+        of_value, at = shown.where(**{by: value}), np.arange(len(PAIRS)) + places[value]
+        if len(of_value.shorter):
+            heights = of_value.shorter.set_index("pair")["gap"].reindex(list(PAIRS))
+            edge: dict[str, Any] = {"edgecolor": look.colour, "linewidth": 0.4}
+            axes.bar(at, heights, 0.96 * width, color=pale(look.colour), **edge)
+        if len(of_value.longest):
+            means = of_value.longest.set_index("pair").reindex(list(PAIRS))
+            axes.bar(at, means["gap"], own * width, color=look.colour)
+            beside = np.array([list(PAIRS).index(pair) for pair in of_value.seeds["pair"]]) + places[value]
+            _dots(axes, beside + 0.13 * own * width, of_value.seeds, "0.15", 0.66 * own * width)
+            _intervals(axes, at - 0.33 * own * width, means, "black", halo=True)  # where no dot lies under it
+    for run, values in groupby(looks, lambda value: shown.where(**{by: value}).longest.empty):
+        if run and len(shown.every):
+            middle = np.mean([places[value] for value in values])
+            _say_not_run(axes, np.arange(len(PAIRS)) + middle)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xticks(range(len(PAIRS)), [look.name for look in PAIRS.values()])
+    axes.set_xlim(-0.5, len(PAIRS) - 0.5)
     axes.tick_params(axis="x", length=0)
     axes.spines["bottom"].set_visible(False)
 
 
-def _gaps_by_depth(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame) -> None:
-    depths = list(_depth_looks(gaps))
+def _say_not_run(axes: Axes, at: ArrayLike) -> None:
+    """Say at the top of a panel that nothing was trained for long at these places."""
+    for place in np.atleast_1d(at):
+        axes.text(
+            place, 1, NOT_RUN, transform=axes.get_xaxis_transform(), ha="center", va="top", size=SMALLEST, color="0.35"
+        )
+
+
+def _left_out(row: Iterable[Axes], drawn: Gaps) -> str:
+    """Leave room in panels that say that something was not run; what that means, for the legend."""
+    telling = [axes for axes in row if any(text.get_text() == NOT_RUN for text in axes.texts)]
+    for low, high, axes in [(*axes.get_ylim(), axes) for axes in telling]:
+        axes.set_ylim(low, high + 0.2 * (high - low))
+    return f"; not run: not for {_iterations_of(drawn.trained.longest)}" if telling else ""
+
+
+def _gaps_by_depth(axes: Axes, shown: Gaps, depths: Sequence[int]) -> None:
     apart = min(np.diff(depths), default=1)
     for pair, look, offset in side_by_side(PAIRS, 0.11):
-        shown = gaps[gaps["pair"] == pair].sort_values("depth")
-        seeds = per_seed[per_seed["pair"] == pair]
-        at = shown["depth"] + offset * apart
+        of_pair = shown.where(pair=pair)
+        short, means = (table.sort_values("depth") for table in (of_pair.shorter, of_pair.longest))
+        at, seeds = means["depth"] + offset * apart, of_pair.seeds
+        mark: dict[str, Any] = {"linestyle": "-", "markersize": 3.5}
+        axes.plot(short["depth"] + offset * apart, short["gap"], **marked(behind(look), range(len(short))) | mark)
         _dots(axes, seeds["depth"] + (offset + 0.05) * apart, seeds, look.colour)  # beside the interval
-        joined: dict[str, Any] = {"linestyle": "-", "markersize": 3.5, "linewidth": 0.9, "zorder": 3}
-        axes.plot(at, shown["gap"], look.marker, color=look.colour, **joined)
-        _intervals(axes, at, shown, look.colour)
+        axes.plot(at, means["gap"], look.marker, color=look.colour, linewidth=0.9, zorder=3, **mark)
+        _intervals(axes, at, means, look.colour)
+    _say_not_run(axes, [depth for depth in depths if depth not in {*shown.longest["depth"]}])
     axes.axhline(0, color="black", linewidth=0.6, zorder=0)
     axes.set_xticks(depths)
     axes.set_xlim(depths[0] - 0.5 * apart, depths[-1] + 0.5 * apart)

@@ -15,11 +15,12 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType as Colour
 
 from position_bias.emergence import gaps
-from position_bias.emergence.figures import mask_look, networks, setting
+from position_bias.emergence.figures import mask_look, networks, pale, seeds_by_depth, setting
 from position_bias.emergence.runs import rounding_decides
 from position_card.core.artifacts import TensorFile
 from position_card.drawing.looks import CENTRE, DIVERGING, MASKS, REFERENCE, UNREAD, Look, depth_colour, legend, shades
 from position_card.drawing.panels import panels
+from position_card.drawing.shown import draws
 from position_card.drawing.style import COLUMN, PAGE, TYPE
 from position_card.rollout.attention import Mask, causal_mask, prefix_mask, sliding_window_mask
 
@@ -114,18 +115,28 @@ def token_axis(axes: Axes, n: int) -> None:
     axes.tick_params(axis="x", which="minor", pad=3.5 + 1.2 * TYPE)
 
 
-def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Figure:
+def sinks_of_networks(
+    sinks: pd.DataFrame,
+    kept: list[pd.DataFrame],
+    kept_runs: list[pd.DataFrame],
+    level: float,
+    threshold: float,
+    scale: str,
+    iterations: int,
+) -> Figure:
     """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds a threshold, by mask.
 
-    Of the networks without positional encoding in `sinks`, which joins their tables. Bars are trained networks, with
-    t-intervals over seeds. Untrained ones and exactly uniform attention show what is mere normalisation. A panel is
-    pale where the weights of a full window are the threshold but for rounding. The small panels have the other
-    thresholds of the table.
+    Of the networks without positional encoding in `sinks`, which joins their tables, after so many `iterations` at a
+    `scale`; `kept` are the tables of longer training in evidence/, and `kept_runs` say how long that was. Bars are
+    trained networks, with t-intervals over seeds, and behind them pale ones those of the shorter training. Untrained
+    ones and exactly uniform attention show what is mere normalisation. A panel is pale where the weights of a full
+    window are the threshold but for rounding. The small panels have the other thresholds of the table.
     """
-    shown = gaps.of_training_omega(sinks)
+    found = gaps.Trained.of(sinks[sinks["encoding"] == "none"], [t[t["encoding"] == "none"] for t in kept], scale)
     keys = [*gaps.CONFIGURATION, "state", "tau", "token"]
-    metric = gaps.summary(shown[shown["encoding"] == "none"], keys, "value", level)
-    looks = {mask: mask_look(mask) for mask in metric["mask"].unique()}
+    metric, shorter = (gaps.summary(table, keys, "value", level) for table in found)
+    shorter = shorter[shorter["state"] == "trained"]
+    looks = {mask: mask_look(mask) for mask in pd.concat([shorter, metric])["mask"].unique()}
     others = [value for value in sorted(metric["tau"].unique()) if not np.isclose(value, threshold)]
     rows = {threshold: f"attention sink, $\\tau = {threshold:g}$\n(share of queries)"}
     rows |= {value: rf"$\tau = {value:g}$" for value in others}
@@ -141,17 +152,26 @@ def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Fi
         height_ratios=[2.2] + [1] * len(others),
     )
     for (tau, mask), axes in grid.items():
-        chosen = metric[(metric["mask"] == mask) & np.isclose(metric["tau"], tau)]
+        here, before = (table[(table["mask"] == mask) & np.isclose(table["tau"], tau)] for table in (metric, shorter))
         rounded = rounding_decides(mask, tau)
-        _sink_panel(axes, chosen, looks[mask].colour, 0.4 if rounded else 1)
+        _sink_panel(axes, here, before, looks[mask].colour, 0.4 if rounded else 1)
         if rounded:
             axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")
     for axes in grid.values():  # once all are drawn: the panels of a row share their limits
         axes.set_ylim(bottom=0)
     colours = {look.colour for look in looks.values()}
-    trained = Patch(color=colours.pop() if len(colours) == 1 else REFERENCE, label="trained")
+    colour = colours.pop() if len(colours) == 1 else REFERENCE
+    longest = max([iterations, *(table["iterations"].max() for table in kept_runs if len(shorter))])
+    entries = [Patch(color=colour, label=f"trained, {longest:,} iterations")]
+    if len(shorter):
+        edge: dict[str, Any] = {"edgecolor": colour, "linewidth": 0.4}
+        entries.append(Patch(facecolor=pale(colour), label=f"pale: {iterations:,} iterations", **edge))
     baselines = [Line2D([], [], linestyle="", label=label, **look) for label, look in BASELINES.values()]
-    legend(figure, [trained, *baselines], settings=setting(metric[metric["state"] == "trained"]))
+    told = f"{setting(metric[metric['state'] == 'trained'])}; {100 * level:g} % t-intervals over seeds"
+    told += f"; pale: {', '.join(seeds_by_depth(shorter))}" if len(shorter) else ""
+    legend(figure, [*entries, *baselines], settings=told)
+    for table in found:
+        draws(figure, [f"{of}: {name}" for of in table["scale"].unique() for name in gaps.network_names(table)])
     return figure
 
 
@@ -172,10 +192,11 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
     return figure
 
 
-def _sink_panel(axes: Axes, sinks: pd.DataFrame, colour: Colour, strength: float) -> None:
-    """Bars of the trained networks with their intervals, and marks of the baselines."""
+def _sink_panel(axes: Axes, sinks: pd.DataFrame, before: pd.DataFrame, colour: Colour, strength: float) -> None:
+    """Bars of the trained networks with their intervals, and marks of the baselines; pale bars are of less training."""
+    axes.bar(before["token"], before["value"], 0.96, color=pale(colour), edgecolor=colour, linewidth=0.4)
     trained = sinks[sinks["state"] == "trained"]
-    axes.bar(trained["token"], trained["value"], 0.8, color=colour, alpha=strength)
+    axes.bar(trained["token"], trained["value"], 0.6 if len(before) else 0.8, color=colour, alpha=strength)
     known = trained.dropna(subset=["low", "high"])
     axes.vlines(known["token"] - 0.2, known["low"], known["high"], color="black", linewidth=0.7)
     for state, (_, looks) in BASELINES.items():

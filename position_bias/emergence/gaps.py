@@ -1,6 +1,7 @@
 """This module takes accuracy gaps between positions from the curves of training: by seed, and over seeds."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", 
 COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
 SINKS = [*CONFIGURATION, "seed", "state", "tau", "token", "value"]  # of a table of attention sinks
 TOGETHER = ["vocabulary", "study", "depth"]  # networks that are trained equally long
+AS_RELEASED = " as released"  # after the name of a network in the settings of the authors' code
 PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
 
 
@@ -66,19 +68,43 @@ def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float
     return means(by_seed, keys, value, level).rename(columns={"mean": value, "n": "seeds"})
 
 
-# What figures show, of joined tables of training: tests with the direction of training, or without any
+# What figures show: tests with the direction of training, or without any
 
 
-def at_end(tests: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The gaps of trained networks: their `summary` by pair, and by seed."""
-    by_seed = final_gaps(curves(of_training_omega(tests)))
-    return summary(by_seed, [*CONFIGURATION, "pair"], "gap", level), by_seed
+class Trained(NamedTuple):
+    """Tables of networks after the longest training that is known, and after that of this run where it is shorter."""
+
+    longest: pd.DataFrame
+    shorter: pd.DataFrame
+
+    @classmethod
+    def of(cls, own: pd.DataFrame, kept: Sequence[pd.DataFrame], scale: str) -> "Trained":
+        """Of a table of this run and of those that evidence/ keeps of the same studies, if any; each has a scale."""
+        own = of_training_omega(own).assign(scale=scale)
+        shown = own[["vocabulary", "study"]].drop_duplicates()
+        long = [of_training_omega(table).merge(shown) for table in kept]
+        if not any(map(len, long)):
+            return cls(own, own[:0])
+        return cls(pd.concat(long, ignore_index=True), own)
 
 
-def accuracies(tests: pd.DataFrame, level: float) -> pd.DataFrame:
-    """The `summary` of the accuracy of trained networks, by position of the answer, the first one first."""
-    by_answer = by_position(of_training_omega(tests)).sort_values("answer", kind="stable")
-    return summary(by_answer, [*CONFIGURATION, "answer"], "accuracy", level)
+def network_names(table: pd.DataFrame) -> list[str]:
+    """What figures and checks call the networks of a table, each once: gaussian/plain/causal/none/depth2."""
+    rows = table[["vocabulary", "study", "mask", "encoding", "depth"]].drop_duplicates()
+    return ["/".join([*row[:-1], f"depth{row[-1]}"]) for row in rows.itertuples(index=False, name=None)]
+
+
+def at_end(by_seed: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The gaps of trained networks, of a table of `curves`: their `summary` by pair, and by seed."""
+    final = final_gaps(by_seed)
+    return summary(final, [*CONFIGURATION, "pair"], "gap", level), final
+
+
+def accuracies(by_answer: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The `summary` of `by_position`, the first answer first; intervals end at 0 and at 1."""
+    ordered = by_answer.sort_values("answer", kind="stable")
+    found = summary(ordered, [*CONFIGURATION, "answer"], "accuracy", level)
+    return found.assign(low=found["low"].clip(lower=0), high=found["high"].clip(upper=1))
 
 
 def learning(tests: pd.DataFrame, level: float) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from position_bias.emergence.task import Position
+from position_bias.emergence.task import Convention, Position
 from position_bias.small_networks.settings import Placement
 from position_card.core.runtime import InputError
 
@@ -108,6 +108,7 @@ BY_BIAS: Shown = {
     "fig11c": ("fixed", "middle"),
     "fig11d": ("fixed", "last"),
 }
+PRINTED_DEPTHS = {"plain": (2, 4, 6), "residual": (2, 4, 6, 8, 10)}  # layers that the paper shows (K.1, K.2)
 OF_MAPS: Shown = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
 OF_SINKS: Shown = {
     "fig8a": ("gaussian", "plain"),
@@ -193,27 +194,28 @@ def training(emergence: Emergence, study: str) -> dict[str, Any]:
     return emergence["training"] | {"iterations": emergence["training"]["iterations"][kind]}
 
 
-def at_both_scales(emergence: Emergence, kept: Iterable[str]) -> list[tuple[str, str]]:
-    """Vocabulary and study of the runs that evidence/ has the paper's training of, by its tables runs.csv.
+def kept_groups(tables: Iterable[str], *shown: tuple[str, str], settings: Convention = "paper") -> list[str]:
+    """The folders in evidence/ that have networks of these studies, by their tables runs.csv.
 
-    Raises InputError where one of these is no such table.
+    Their tokens are drawn as the paper prints it, or as the released code has it. Raises InputError where one of these
+    is no such table.
     """
-    found: dict[tuple[str, str], None] = {}
-    for run, networks, scale in (row for path in kept for row in _kept_runs(path)):
-        alike = networks & set(emergence["networks"].get(run.study, [])) and run.vocabulary in emergence["depths"]
-        if scale == "paper" and alike and run in runs(emergence, run.shown):
-            found[run.shown] = None
-    return list(found)
+    groups: dict[str, None] = {}
+    for path in tables:
+        for run, coordinates in _kept_runs(path):
+            if run.shown in shown and coordinates == settings:
+                groups[str(Path(path).parent)] = None
+    return list(groups)
 
 
-def _kept_runs(path: str | Path) -> list[tuple[Run, set[str], str]]:
-    """Every run of a table runs.csv, with its networks and its scale."""
+def _kept_runs(path: str | Path) -> list[tuple[Run, str]]:
+    """Every run of a table runs.csv, and how the coordinates of its tokens are drawn."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as table:
             header, *lines = csv.reader(table)
-        columns = [header.index(name) for name in ("vocabulary", "study", "depth", "networks", "scale")]
+        columns = [header.index(name) for name in ("vocabulary", "study", "depth", "coordinates")]
         rows = ([line[column] for column in columns] for line in lines if line)
-        return [(Run(of, study, int(depth)), set(names.split()), scale) for of, study, depth, names, scale in rows]
+        return [(Run(vocabulary, study, int(depth)), coordinates) for vocabulary, study, depth, coordinates in rows]
     except (OSError, ValueError, IndexError, csv.Error) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path} is not a table of runs ({reason}); restore it from git, or remove it") from error

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 from position_card.core.runtime import whole_file
+from position_card.drawing import shown
 from position_card.drawing.description import described
 
 COLUMN, PAGE = 3.3, 6.8  # inches: the widths that figures are printed at, of one column and of the text
@@ -84,7 +85,10 @@ def save(figure: Figure, *paths: str | Path) -> None:
     words = described(figure)
     for path in map(Path, paths):
         with whole_file(path) as partial:
-            figure.savefig(partial, metadata=_metadata(str(figure.get_label()), words, path.suffix))
+            metadata = _metadata(str(figure.get_label()), words, path.suffix)
+            if path.suffix == ".png" and (names := shown.drawn(figure)):
+                metadata[shown.KEY] = "; ".join(names)
+            figure.savefig(partial, metadata=metadata)
 
 
 def _metadata(title: str, words: str, suffix: str) -> dict[str, str | None]:

@@ -6,10 +6,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence import figures, figures_attention, figures_scales, gaps, theory
-from position_bias.emergence.figures_scales import NETWORK
+from position_bias.emergence import figures, figures_attention, gaps, theory
 from position_bias.emergence.task import RetrievalTask
-from position_card.drawing.looks import PAIRS, depth_look
+from position_card.drawing.looks import PAIRS, depth_look, shades
 from position_card.rollout.attention import causal_mask
 from tests.drawn import Panel
 from tests.measurements import file
@@ -47,33 +46,69 @@ def depth_colour(depth):
     return depth_look(depth).colour
 
 
-def bars_of_gaps(means, by_seed, column, colour, **keys):
-    """Every mean with its interval, and every seed; each bar has its colour and stands with its pair."""
-    means, by_seed = of(means, **keys), of(by_seed, **keys)
-    bars = {
-        (colour(value), NAMES.index(pair)): gap
-        for value, pair, gap in zip(means[column], means["pair"], means["gap"], strict=True)
-    }
-    return Panel([means[["gap", "low", "high"]], by_seed["gap"]], bars=bars)
+def both(seeds=3, **levels):
+    """What a run trained, and what evidence/ keeps of the same networks after longer training: its table of curves."""
+    kept = trained(seeds + 1, iterations=[50_000, 100_000], **levels)
+    return trained(seeds, **levels), [gaps.curves(kept).assign(scale="paper")]
+
+
+def bars_of_gaps(longest, column, colour, shorter=None, **keys):
+    """Every mean with its interval, and every seed, of what was trained longest; a paler mean of the shorter training.
+
+    Each bar has its colour and stands with its pair.
+    """
+    (means, by_seed), bars = (of(table, **keys) for table in longest), {}
+    drawn = [means[["gap", "low", "high"]], by_seed["gap"]]
+    for table, shade in ((means, colour), (shorter, lambda value: figures.pale(colour(value)))):
+        if table is not None:
+            named = of(table, **keys)[[column, "pair", "gap"]].itertuples(index=False, name=None)
+            bars |= {(shade(value), NAMES.index(pair)): gap for value, pair, gap in named}
+            drawn.append(of(table, **keys)["gap"])
+    return Panel(drawn, bars=bars)
+
+
+def at_end(curves):
+    return gaps.at_end(curves, LEVEL)
 
 
 def fig2(seeds, wirings):
-    tests = pd.concat([trained(seeds, residual=[residual], depth=depths) for residual, depths in wirings.items()])
-    rows = itertools.product(wirings, ENCODINGS)
-    given = gaps.at_end(tests, LEVEL)
-    panels = [bars_of_gaps(*given, "depth", depth_colour, residual=residual, encoding=name) for residual, name in rows]
-    return figures.fig2(tests, LEVEL), panels
+    """Of the second wiring, if any, nothing is kept."""
+    tests = [both(seeds, residual=[wired], depth=depths, study=[STUDY[wired]]) for wired, depths in wirings.items()]
+    own, kept = pd.concat([own for own, _ in tests]), tests[0][1]
+    longest, shorter = at_end(kept[0]), at_end(gaps.curves(own))[0]
+    panels = [
+        bars_of_gaps(longest, "depth", depth_colour, shorter, residual=residual, encoding=name)
+        for residual, name in itertools.product(wirings, ENCODINGS)
+    ]
+    return figures.fig2(own, kept, LEVEL, "short"), panels
+
+
+STUDY = {False: "plain", True: "residual"}
 
 
 def by_bias():
-    """The figure has its own order of encodings."""
-    tests = trained(5, encoding=("rope", "none", "sin"), mask=["causal", "none"], bias=["ends"], residual=[True])
-    given = gaps.at_end(tests, LEVEL)
-    masks = [
-        bars_of_gaps(*given, "mask", lambda mask: figures.mask_look(mask).colour, encoding=name)
+    """The figure has its own order of encodings. Nothing is kept of one encoding, and that says so."""
+    own, (kept,) = both(5, encoding=("rope", "none", "sin"), mask=["causal", "none"], bias=["ends"], residual=[True])
+    kept = kept[kept["encoding"] != "sin"]
+    panels = [
+        bars_of_gaps(
+            at_end(kept),
+            "mask",
+            lambda mask: figures.mask_look(mask).colour,
+            at_end(gaps.curves(own))[0],
+            encoding=name,
+        )
         for name in ("none", "sin", "rope")
     ]
-    return figures.by_bias(tests, LEVEL, TASK), masks
+    return figures.by_bias(own, [kept], LEVEL, "short", TASK), panels
+
+
+def windows():
+    """Masks of one family, and nothing that was trained longer."""
+    own = trained(mask=WINDOWS, study=["window"], encoding=["none"])
+    colours = dict(zip(WINDOWS, shades(range(3)).values(), strict=True))
+    panel = bars_of_gaps(at_end(gaps.curves(own)), "mask", colours.get, encoding="none")
+    return figures.by_bias(own, [], LEVEL, "short", TASK), [panel]
 
 
 def ceilings(sizes):
@@ -83,21 +118,42 @@ def ceilings(sizes):
         for answer, twin, accuracy in ((a, b, 0.4 + size), (b, a, 0.4)):
             tests.loc[(tests["answer"] == answer) & (tests["twin"] == twin), "value"] = accuracy
     near = [sign for sign in (-1, 1) if any(sign * size > 0.4 for size in sizes)]
-    return figures.by_bias(tests, LEVEL, TASK), [Panel(levels=[0, *(sign * 4 / 7 * 31 / 32 for sign in near)])]
+    levels = [0, *(sign * 4 / 7 * 31 / 32 for sign in near)]
+    return figures.by_bias(tests, [], LEVEL, "short", TASK), [Panel(levels=levels)]
+
+
+def lines_of_gaps(longest, shorter, **keys):
+    """Every mean with its interval, and every seed; the means of the shorter training, in paler lines."""
+    (means, by_seed), before = (of(table, **keys) for table in longest), of(shorter, **keys)
+    lines = {(look.colour, "-"): of(means, pair=pair)["gap"] for pair, look in PAIRS.items()}
+    lines |= {(figures.pale(look.colour), "-"): of(before, pair=pair)["gap"] for pair, look in PAIRS.items()}
+    return Panel([means[["gap", "low", "high"]], by_seed["gap"], before["gap"]], lines=lines)
 
 
 def by_depth():
-    depths = (2, 4, 10)
-    tests = trained(depth=depths)
-    (means, by_seed), accuracy = gaps.at_end(tests, LEVEL), gaps.accuracies(tests, LEVEL)
+    """Of the deepest networks nothing is kept."""
+    own, (kept,) = both(depth=(2, 4, 10))
+    kept = kept[kept["depth"] < 10]
+    answers = gaps.by_position(trained(4, depth=(2, 4))).assign(scale="paper")
+    longest, shorter = at_end(kept), at_end(gaps.curves(own))[0]
+    accuracy, before = (gaps.accuracies(table, LEVEL) for table in (answers, gaps.by_position(own)))
     above, below = [], []
     for name in ENCODINGS:
-        of_gaps, of_answers = of(means, encoding=name), of(accuracy, encoding=name)
-        lines = {(look.colour, "-"): of(of_gaps, pair=pair)["gap"] for pair, look in PAIRS.items()}
-        above.append(Panel([of_gaps[["gap", "low", "high"]], of(by_seed, encoding=name)["gap"]], lines=lines))
-        lines = {(depth_colour(depth), "-"): of(of_answers, depth=depth)["accuracy"] for depth in depths}
-        below.append(Panel([of_answers[["accuracy", "low", "high"]]], lines=lines, levels=CHANCES))
-    return figures.by_depth(tests, LEVEL, TASK), [*above, *below]
+        above.append(lines_of_gaps(longest, shorter, encoding=name))
+        long, short = (of(table, encoding=name) for table in (accuracy, before))
+        lines = {(depth_colour(depth), "-"): of(long, depth=depth)["accuracy"] for depth in (2, 4)}
+        lines |= {(figures.pale(depth_colour(depth)), "-"): of(short, depth=depth)["accuracy"] for depth in (2, 4, 10)}
+        below.append(Panel([long[["accuracy", "low", "high"]], short["accuracy"]], lines=lines, levels=CHANCES))
+    return figures.by_depth(own, [kept], [answers], LEVEL, "short", TASK), [*above, *below]
+
+
+def released_code():
+    """Both settings beside each other; the released one has fewer depths yet."""
+    printed, released = (gaps.curves(trained(depth=depths)).assign(scale="paper") for depths in ((2, 4), (2,)))
+    sides, panels = [at_end(table) for table in (printed, released)], []
+    for name, (means, by_seed) in itertools.product(ENCODINGS, sides):
+        panels.append(Panel([of(means, encoding=name)[["gap", "low", "high"]], of(by_seed, encoding=name)["gap"]]))
+    return figures.printed_and_released([printed], [released], LEVEL), panels
 
 
 def along_training():
@@ -125,9 +181,9 @@ def long_training(depths, seeds):
     older = tests.assign(value=tests["value"].where(tests["depth"] != depths[0], 99.0))
     figure = figures.long_and_short_training(of(tests, depth=depths[0]), older, short, LEVEL, last=2)
     ends, by_seed = gaps.lasting(of(both, pair="first-last"), 2, LEVEL)
-    at_end = of(gaps.at_end(short, LEVEL)[0], encoding="none", pair="first-last")
+    after_short = of(at_end(gaps.curves(short))[0], encoding="none", pair="first-last")
     columns = ["gap", "low", "high"]
-    panels = {"first vs. last, at the end": Panel([by_seed["gap"], ends[columns], at_end[columns]])}
+    panels = {"first vs. last, at the end": Panel([by_seed["gap"], ends[columns], after_short[columns]])}
     for pair, look in PAIRS.items():
         of_pair, shade = of(both, pair=pair), (2000, 4000) if pair == "first-last" else None
         means = of_pair.groupby(["depth", "iteration"])["gap"].mean()
@@ -161,17 +217,26 @@ def sinks(masks, taus=TAUS, seeds=3):
     return pd.concat([shown, *others]).assign(**network), shown.assign(**network)
 
 
-def sinks_of_networks(masks, taus=TAUS, seeds=3):
-    """A column a mask and a row a threshold, the main one first."""
+RUNS = [pd.DataFrame({"iterations": [100_000]})]
+
+
+def sinks_of_networks(masks, taus=TAUS, seeds=3, longer=False):
+    """A column a mask and a row a threshold, the main one first. Longer training has the same values, halved."""
     given, shown = sinks(masks, taus, seeds)
+    kept = [given.assign(scale="paper", value=given["value"] / 2)] if longer else []
     means, panels = gaps.summary(shown, ["mask", "tau", "state", "token"], "value", LEVEL), []
+    longest = means.assign(**{name: means[name] / (2 if longer else 1) for name in ("value", "low", "high")})
     for tau, mask in itertools.product([0.2, *(tau for tau in taus if tau != 0.2)], masks):
-        trained, *others = (of(means, mask=mask, tau=tau, state=state) for state in ("trained", "untrained", "uniform"))
-        bars = {(figures.mask_look(mask).colour, row.token): row.value for row in trained.itertuples()}
+        states = ("trained", "untrained", "uniform")
+        trained, *others = (of(longest, mask=mask, tau=tau, state=state) for state in states)
+        colour, short = figures.mask_look(mask).colour, of(means, mask=mask, tau=tau, state="trained")
+        bars = {(colour, row.token): row.value for row in trained.itertuples()}
+        bars |= {(figures.pale(colour), row.token): row.value for row in short.itertuples() if longer}
         lines = {(colour, "None"): other["value"] for colour, other in zip(("white", "black"), others, strict=True)}
-        drawn = [trained[["value", "low", "high"]], *lines.values()]
+        drawn = [trained[["value", "low", "high"]], *lines.values(), *([short["value"]] if longer else [])]
         panels.append(Panel(drawn, lines=lines, bars=bars, whole=True))
-    return figures_attention.sinks_of_networks(given, LEVEL, 0.2), panels
+    runs = RUNS if longer else []
+    return figures_attention.sinks_of_networks(given, kept, runs, LEVEL, 0.2, "short", 2000), panels
 
 
 def theorems():
@@ -188,48 +253,6 @@ def theorems():
     return figure, [*panels, Panel([peaks[["critical", "peak"]]])]
 
 
-# Both scales
-
-NETWORKS = (
-    ("gaussian", "plain", "none", "causal", "none", False, 2),
-    ("gaussian", "plain", "none", "causal", "rope", False, 4),
-    ("fixed", "last", "last", "causal", "none", True, 2),
-    ("gaussian", "window", "none", "window5", "none", False, 2),
-    ("fixed", "plain", "none", "causal", "decay", False, 2),
-    ("fixed", "plain", "none", "causal", "rope", False, 2),
-)
-
-
-def at_both(value, networks=NETWORKS, **levels):
-    """A table of networks at both scales, with three seeds and with five."""
-    tables = [table(value, network=networks, seed=range(seeds), **levels) for seeds in (3, 5)]
-    for found in tables:
-        found[NETWORK] = pd.DataFrame(found.pop("network").tolist())
-    return figures_scales.at_both(*tables)
-
-
-def gaps_at_both():
-    both, panels = at_both("gap", pair=NAMES), []
-    for pair in NAMES:
-        means = gaps.summary(of(both, pair=pair), ["scale", *NETWORK], "gap", LEVEL)
-        panels.append(Panel(along=[of(both, pair=pair)["gap"], means[["gap", "low", "high"]]]))
-    return figures_scales.gaps(both, LEVEL), panels
-
-
-def sinks_at_both():
-    both, panels = at_both("value", state=("trained", "uniform"), token=range(1, N + 1)).assign(tau=0.2), []
-    for network in NETWORKS:
-        mine = of(both, **dict(zip(NETWORK, network, strict=True)))
-        means = gaps.summary(of(mine, state="trained"), ["scale", "token"], "value", LEVEL)
-        uniform = of(mine, state="uniform").groupby("token")["value"].mean()
-        lines = {
-            (look.colour, look.line): of(means, scale=scale)["value"] for scale, look in figures_scales.SCALES.items()
-        }
-        lines[figures_scales.UNIFORM.colour, ":"] = uniform
-        panels.append(Panel([means[["value", "low", "high"]], uniform], lines=lines, whole=True))
-    return figures_scales.sinks_at_both(both, LEVEL), panels
-
-
 FIGURES = {
     "fig2, one seed": partial(fig2, 1, {False: (2,), True: (2, 3)}),
     "fig2, deep": partial(fig2, 3, {True: (2, 10)}),
@@ -238,13 +261,14 @@ FIGURES = {
     "by_bias, large gaps": partial(ceilings, (0.5, 0.5, 0.5)),
     "by_bias, large gaps either way": partial(ceilings, (0.5, -0.5, 0.5)),
     "by_depth": by_depth,
+    "windows": windows,
+    "released_code": released_code,
     "along_training": along_training,
     "long_training": partial(long_training, (2, 4), 3),
     "long_training, one seed": partial(long_training, (6,), 1),
     "maps": maps,
     "sinks, one mask": partial(sinks_of_networks, ("causal",), (0.2,), 1),
     "sinks": partial(sinks_of_networks, WINDOWS),
+    "sinks, longer": partial(sinks_of_networks, WINDOWS, longer=True),
     "theorems": theorems,
-    "gaps at both scales": gaps_at_both,
-    "sinks at both scales": sinks_at_both,
 }

@@ -124,7 +124,7 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
         ([(STYLE, '"lines.linewidth": 1.2', '"lines.linewidth": 1.3')], EVERY_FIGURE),
         (
             [(SINKS, "mask.sum(axis=0)).mean", "mask.sum(axis=1)).mean")],
-            draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS, "scales", "scales_sinks"})
+            draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS})
             | only("emergence_checks")
             | {"emergence_attention": SMALL_JOBS["emergence_attention"]},
         ),
@@ -160,7 +160,7 @@ def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
         (
             {"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}},
             {"emergence_train": 2}  # gaussian and fixed
-            | draws("emergence", ("fig3", "fig11a", "scales", "scales_sinks"))
+            | draws("emergence", ("fig3", "fig11a"))
             | only("emergence_gaps", "emergence_checks"),
         ),
         (

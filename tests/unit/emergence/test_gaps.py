@@ -132,8 +132,9 @@ def test_figures_show_tests_with_the_direction_of_training(by_seed):
 
 def test_figures_are_given_means_over_seeds_with_intervals(by_seed):
     """Of the two seeds to the end, whose gaps and accuracies differ by .1."""
-    (means, of_seeds), level = gaps.at_end(by_seed, 0.99), 0.99
-    accuracy, learning = gaps.accuracies(by_seed, level), gaps.learning(by_seed, level)
+    level, tests = 0.99, gaps.of_training_omega(by_seed)
+    means, of_seeds = gaps.at_end(gaps.curves(tests), level)
+    accuracy, learning = gaps.accuracies(gaps.by_position(tests), level), gaps.learning(by_seed, level)
     half = 0.05 * scipy.stats.t.ppf(0.995, 1)
     for found, name, value, expected in (
         (means, "pair", "gap", {pair: gap + 0.15 for pair, gap in GAPS.items()}),
@@ -142,13 +143,32 @@ def test_figures_are_given_means_over_seeds_with_intervals(by_seed):
     ):
         rows = of(found, **CONFIGURATION).set_index(name).loc[[*expected]]
         np.testing.assert_allclose(rows[value], [*expected.values()])
-        np.testing.assert_allclose(rows["high"] - rows[value], half)
-        np.testing.assert_allclose(rows[value] - rows["low"], half)
+        ends = (0, 1) if name == "answer" else (-np.inf, np.inf)  # of accuracies
+        np.testing.assert_allclose(rows["high"], np.minimum(rows[value] + half, ends[1]))
+        np.testing.assert_allclose(rows["low"], np.maximum(rows[value] - half, ends[0]))
         assert set(rows["seeds"]) == {2}
-    assert "fresh" not in {*means["omega"], *of_seeds["omega"], *accuracy["omega"], *learning["omega"]}
+    assert "fresh" not in {*of_seeds["omega"], *learning["omega"]}
     assert of(accuracy, **CONFIGURATION)["answer"].tolist() == sorted(PLAIN)
     shares = learning[learning["quantity"].isin(["accuracy", "in_context"])].dropna(subset="low")
     assert (shares["low"].min(), shares["high"].max()) == (0, 1)  # where they would reach beyond
+
+
+def test_longer_training_stands_in_front_of_the_same_studies():
+    """Tests in fresh directions, and studies that this run does not train, are not shown."""
+    keys = ["vocabulary", "study", "mask", "encoding", "depth", "omega"]
+    own = pd.DataFrame(
+        [("fixed", "plain", "causal", "none", 2, omega) for omega in ("training", "fresh")], columns=keys
+    )
+    others = [("fixed", "plain", "causal", "rope", 4, "training"), ("fixed", "ends", "causal", "none", 2, "training")]
+    kept = pd.concat([own, pd.DataFrame(others, columns=keys)]).assign(scale="paper")
+    longest, shorter = gaps.Trained.of(own, [kept], "short")
+    assert gaps.network_names(longest) == ["fixed/plain/causal/none/depth2", "fixed/plain/causal/rope/depth4"]
+    assert gaps.network_names(shorter) == ["fixed/plain/causal/none/depth2"]
+    assert ({*longest["scale"]}, {*shorter["scale"]}) == ({"paper"}, {"short"})
+    alone, nothing = gaps.Trained.of(own, [kept[kept["study"] == "ends"]], "short")
+    assert gaps.network_names(alone) == ["fixed/plain/causal/none/depth2"]
+    assert nothing.empty
+    assert {*alone["omega"]} == {"training"}
 
 
 def test_lasting_gaps_are_means_over_the_last_tests_by_depth():

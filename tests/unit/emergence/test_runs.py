@@ -154,21 +154,26 @@ def test_seeds_and_iterations_are_those_of_the_kind_of_study(emergence, study, d
     assert runs.training(emergence, study) == {**emergence["training"], "iterations": iterations}
 
 
-def test_a_run_is_at_both_scales_where_a_network_of_it_was_trained_as_the_paper_does(emergence, tmp_path):
-    rows = ["vocabulary,study,depth,networks,scale"]
-    rows += ["gaussian,ends,2,causal/rope causal/none,paper", "gaussian,plain,3,causal/none,paper"]  # of no such depth
-    rows += [
-        "fixed,prefix,2,prefix9/none,paper",
-        "gaussian,first,2,causal/none,longer",
-        "gaussian,gone,2,causal/none,paper",
-        "gone,ends,2,causal/none,paper",
-        "",
-    ]
-    (tmp_path / "runs.csv").write_text("\n".join(rows))
-    assert runs.at_both_scales(emergence, [str(tmp_path / "runs.csv")]) == [OF_ENDS]
+HEADER = "vocabulary,study,depth,networks,coordinates"
 
 
-TABLE = "vocabulary,study,depth,networks,scale\ngaussian,ends,2,causal/none,paper\n"
+def test_a_group_is_kept_of_the_studies_that_it_has_in_the_settings_that_are_asked_for(tmp_path):
+    groups = {
+        "ends": ["gaussian,ends,2,causal/rope,paper", "gaussian,plain,4,causal/none,paper", ""],
+        "others": ["fixed,ends,2,causal/rope,paper"],
+        "released": ["gaussian,plain,2,causal/none,released"],
+    }
+    for name, rows in groups.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "runs.csv").write_text("\n".join([HEADER, *rows]))
+    tables = [str(tmp_path / name / "runs.csv") for name in groups]
+    of_plain, of_ends = ("gaussian", "plain"), ("gaussian", "ends")
+    assert runs.kept_groups(tables, of_plain) == runs.kept_groups(tables, of_ends) == [str(tmp_path / "ends")]
+    assert runs.kept_groups(tables, of_plain, settings="released") == [str(tmp_path / "released")]
+    assert runs.kept_groups(tables, ("fixed", "plain")) == []
+
+
+TABLE = f"{HEADER}\ngaussian,ends,2,causal/none,paper\n"
 
 
 @pytest.mark.parametrize(
@@ -185,8 +190,8 @@ TABLE = "vocabulary,study,depth,networks,scale\ngaussian,ends,2,causal/none,pape
         None,
     ],
 )
-def test_what_is_no_table_of_runs_ends_in_one_line_that_names_it(emergence, tmp_path, written):
+def test_what_is_no_table_of_runs_ends_in_one_line_that_names_it(tmp_path, written):
     path = tmp_path / "runs.csv"
     path.mkdir() if written is None else path.write_bytes(written)
     with refused(path):
-        runs.at_both_scales(emergence, [str(path)])
+        runs.kept_groups([str(path)], ("gaussian", "ends"))
