@@ -41,18 +41,16 @@ check: .venv/installed docs
 	$(BIN)/typos
 	git diff --exit-code --stat $(WRITTEN) # pages are as the tools write them; git add what has changed
 
-WRITTEN := docs/configuration.md docs/decoders.md docs/map.md docs/mutants.md docs/scorecard.md
-docs: .venv/installed  ## pages that are written from the workflow, the configuration and the scorecard that is kept
+WRITTEN := docs/configuration.md docs/decoders.md docs/map.md docs/mutants.md docs/papers
+docs: .venv/installed  ## pages that are written from the workflow, the configuration and the verdicts that are kept
 	PYTHONPATH=. $(BIN)/python tools/reference.py > docs/configuration.partial && mv docs/configuration.partial docs/configuration.md
 	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md
 	PYTHONPATH=. $(BIN)/python tools/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 	PYTHONPATH=. $(BIN)/python tests/mutants/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
-	PYTHONPATH=. $(BIN)/python tools/scorecard.py > docs/scorecard.partial && mv docs/scorecard.partial docs/scorecard.md
+	PYTHONPATH=. $(BIN)/python tools/papers.py
 
-keep: .venv/installed  ## scorecard, gallery and images of a finished default run, for the pages; of another: RESULTS=its-directory
-	cp $(or $(RESULTS),.)/results/tables/scorecard.csv docs/
-	cp $(or $(RESULTS),.)/figures/scorecard.png docs/images/
-	PYTHONPATH=. $(BIN)/python tools/gallery.py $(RESULTS)
+keep: .venv/installed  ## verdicts, tables and images of a finished default run, for the pages; of another: RESULTS=its-directory
+	PYTHONPATH=. $(BIN)/python tools/papers.py $(or $(RESULTS),.)
 
 manifest:  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
 	@cd $(or $(RESULTS),.) && find figures results/tables -type f ! -name README.md | LC_ALL=C sort | while read -r file; do \

@@ -41,7 +41,7 @@ For each item of a paper, this page lists the target to build, the rule that mak
 ([what these files hold](../results/README.md)), and the verdicts on the claims that it shows. Build a target with
 `snakemake TARGET`; the name of a paper builds all of it. Targets with `published` in their name need numbers that are
 not part of this project; only `all_published` builds them ([running](running.md)). Verdicts are those of
-[one default run](scorecard.md). `make docs` writes this page from the workflow."""
+[one default run](papers/README.md). `make docs` writes this page from the workflow."""
 
 
 def planned() -> tuple[Files, Files]:

@@ -3,7 +3,7 @@
 The networks are those of evidence/emergence/released-code-*, by seed. At equal iterations they have learned different
 things, so that depths are compared at equal stages of learning to copy, too: where a share of the answers, on sequences
 without copies, first names some label of the context. Predictions and stages stood in docs/replication.md before the
-first run.
+first run (commit 6731c40).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """The scorecard for people: its page in Markdown, its text for a terminal, and what a report opens with."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ INTRODUCTION = f"""# Scorecard
 
 Each entry has the title of a claim, its verdict, and the scale of the rows that give it. Below stand what is claimed,
 the effect on which the verdict depends, with its interval and its prediction, what decides, and what would.
-[The page on verdicts](verdicts.md) has the rule. Its words are: {"; ".join(f"*{w}*, {m}" for w, m in MEANING.items())}.
+[The page on verdicts](../../docs/verdicts.md) has the rule. Its words are:
+{"; ".join(f"*{word}*, {meaning}" for word, meaning in MEANING.items())}.
 
 Scales are never mixed. Behind a verdict stands the scale of the rows that give it, and whether it is the one that the
 claim is about. The file `scorecard.csv` beside this page has the same as data, and the verdict at every scale."""
@@ -113,52 +114,6 @@ def short(table: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def by_training(table: pd.DataFrame) -> str:
-    """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first.
-
-    Behind the table stand the claims on networks that were trained for the default run alone.
-    """
-    several = table[[";" in each for each in table["by scale"].fillna("")]]
-    verdicts = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
-    used = [scale for scale in SCALES if any(scale in by_scale for by_scale in verdicts)]
-    rows = [
-        (f"[{row['item']}](#{row['claim']}): {said}", *(by_scale.get(scale, "") for scale in used))
-        for row, said, by_scale in zip(several.to_dict("records"), as_stated(several), verdicts, strict=True)
-    ]
-    changed = [len(set(by_scale.values())) > 1 for by_scale in verdicts]
-    ordered = [row for wanted in (True, False) for row, differs in zip(rows, changed, strict=True) if differs == wanted]
-    written = _markdown(("claim", *map(SCALE_NAMES.__getitem__, used)), ordered)
-    trained = table[(table["kind"] == "network") & (table["needs"] != "nothing")]
-    run = [{part.partition(":")[0] for part in each.split("; ")} for each in trained["by scale"].fillna("")]
-    alone = trained[[not scales & {"longer", "paper"} for scales in run]]
-    links = "".join(f"- [{row['item']}](#{row['claim']}): {row['title']}\n" for row in alone.to_dict("records"))
-    return (
-        f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}\n"
-        f"The default run alone speaks of {len(alone)} more claims on trained networks:\n\n{links}"
-    )
-
-
-def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown, whose cells are as wide as what they say."""
-    lines = (header, ["---"] * len(header), *rows)
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def changes(table: pd.DataFrame) -> str:
-    """What would change the verdict on each claim, in Markdown: a line for each."""
-    lines = []
-    for row in table.to_dict("records"):
-        deciding_row = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
-        if row["verdict"] in OPEN:
-            told = row["would decide"]
-        elif row["kind"] == "theory" and row["form"] == "exact" and row["verdict"] == rule.HOLDS:
-            told = "a counterexample"
-        else:
-            told = f"other numbers in the row on which it depends ({deciding_row})"
-        lines.append((f"[{row['title']}](#{row['claim']})", row["verdict"], str(told)))
-    return _markdown(("claim", "verdict", "what would change it"), lines)
-
-
 def page(table: pd.DataFrame) -> str:
     """The scorecard for people, in Markdown: a heading for each paper, and an entry with its parts for each claim."""
     lines, of_paper = [INTRODUCTION], ""
@@ -169,7 +124,8 @@ def page(table: pd.DataFrame) -> str:
         about = "the scale of the claim" if row["settled"] else "a smaller scale"
         at = f" at {about} ({SCALE_NAMES[row['scale']]})" if scale else ""
         lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}**{at}')
-        shown = ", ".join([f"[{row['claim']}](replication.md#{row['claim']})", *_figures(row["shown"])])
+        of_paper_page = f"[{row['claim']}](../../docs/papers/{row['paper']}.md#{row['claim']})"
+        shown = ", ".join([of_paper_page, *_figures(row["shown"])])
         parts = [f"{row['item']}, {row['whose']}: {said}"]
         parts += [f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"]
         parts += [f"What decides: {row['decides']}"]
@@ -195,13 +151,10 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figures(shown: str) -> Iterator[str]:
-    """A link into the gallery for each figure among what shows a claim; its heading there is the name of its file."""
+    """A link for each figure among what shows a claim, from a page in results/tables/."""
     for path in map(Path, shown.split(AND)):
         if path.parts[0] == "figures":
-            heading = path.stem.replace("_", "-")
-            if heading[:3] == "fig" and heading[3:4].isdigit():
-                heading = f"figure-{heading[3:]}"
-            yield f"[{path.stem}](gallery/{path.parts[1]}.md#{heading})"
+            yield f"[{path.stem}](../../{path.with_suffix('.png').as_posix()})"
 
 
 def effect(row: Mapping[Hashable, Any]) -> str:

@@ -7,16 +7,16 @@ import pandas as pd
 import pytest
 import yaml
 
-from position_bias.verdicts.pages import by_training, changes, short, tally
+from position_bias.verdicts.pages import short
 from position_bias.verdicts.registry import every_claim
 from position_bias.verdicts.rule import ERRATUM, WORDS
-from tools import gallery
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 RULES = [rule for rule in rules().values() if rule.file.startswith("rules/")]
 README = " ".join((ROOT / "README.md").read_text().split())
-REPORT = gallery.REPORT.read_text()
+CHANGES = (ROOT / "docs/papers/changes.md").read_text()
+PRETRAINED = (ROOT / "docs/pretrained.md").read_text()
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 PAGES = {path for of in ("*.md", "[!.]*/README.md", "docs/**/*.md") for path in ROOT.glob(of)}
 
@@ -89,42 +89,30 @@ def test_what_is_open_says_what_would_decide_it(kept):
     assert kept["would decide"].notna().tolist() == kept["verdict"].isin(["undecided", "not testable here"]).tolist()
 
 
-def test_pages_count_as_the_scorecard_that_is_kept(kept):
-    for page in gallery.COUNTED:
-        assert gallery.tallied(page.read_text(), tally(kept)) == page.read_text()
-    for written, mark in ((by_training(kept), gallery.TRAINING), (changes(kept), gallery.CHANGES)):
-        assert gallery.tallied(REPORT, written, mark) == REPORT
-
-
 def test_the_page_on_running_shows_lines_that_make_all_prints(kept):
     (excerpt,) = re.findall(r"```\n( +hold .*?)```", (ROOT / "docs/running.md").read_text(), re.DOTALL)
     assert set(excerpt.splitlines()) <= set(short(kept).splitlines())
 
 
-def test_the_report_has_an_anchor_for_every_claim(claims):
-    there = re.findall(r'<a id="([^"]+)"></a>', REPORT)
-    papers = tuple(f"{paper}-" for paper in {claim.paper for claim in claims})
-    assert sorted(anchor for anchor in there if anchor.startswith(papers)) == sorted(claim.id for claim in claims)
-
-
-def test_every_finding_of_the_report_tells_the_verdicts_kept(kept):
+def test_every_finding_on_pretrained_decoders_tells_the_verdicts_kept(kept):
     verdicts = kept.set_index("claim")["verdict"].to_dict()
     words = {verdict.rstrip("s"): verdict for verdict in [*WORDS, ERRATUM]}
-    _, *findings = re.split(r"\n(?=(?:<a id=.*\n)+### )", REPORT)
+    _, *findings = re.split(r"\n(?=(?:<a id=.*\n)+## )", PRETRAINED)
+    assert len(findings) > 2
     for finding in findings:
-        claims, text = finding.split("\n### ")[:2]
+        claims, text = finding.split("\n## ")[:2]
         told = {words.get(word.lower().rstrip("s.")) for word in re.findall(r"\*\*([^*]+)\*\*", text.split("\n## ")[0])}
         assert told - {None} == {verdicts[claim] for claim in re.findall(r'"([\w-]+)"', claims)}, claims
 
 
-def test_the_report_tells_what_became_of_verdicts_that_changed(kept):
-    (table,) = re.findall(r"\n\| claim \| before \| now \|.*\n.*\n((?:\|.*\n)+)", REPORT)
-    (left_open,) = re.findall(r"undecided now, are:\n\n((?:- .*\n)+)", REPORT)
+def test_the_page_of_changes_tells_what_became_of_verdicts(kept):
+    (table,) = re.findall(r"\n\| claim \| before \| now \|.*\n.*\n((?:\|.*\n)+)", CHANGES)
+    (left_open,) = re.findall(r"undecided now, are:\n\n((?:- .*\n)+)", CHANGES)
     changed = [(row.split(" | ")[0], row.split(" | ")[2]) for row in table.splitlines()]
     told = {
-        anchor.lstrip("#"): (title, now)
+        address.partition("#")[2]: (title, now)
         for claim, now in [*changed, (left_open, "undecided")]
-        for title, anchor in LINK.findall(claim)
+        for title, address in LINK.findall(claim)
     }
     cards = kept.set_index("claim")
     assert told == {claim: (cards["title"].get(claim), cards["verdict"].get(claim)) for claim in told}

@@ -1,0 +1,170 @@
+"""The pages of the papers have every claim with the verdict and the numbers that are kept, and every figure."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from position_bias.verdicts import rule
+from tests.refusals import refused
+from tools import papers
+from tools.workflow import jobs
+
+ROOT = Path(__file__).parents[2]
+SCORES, COMPARED = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in papers.JUDGED)
+NAMES = ("structural", "emergence", "layernorm", "postnorm")
+TEXTS = {path.stem: (ROOT / f"docs/papers/{path.name}").read_text() for path in papers.TEXTS.glob("*.md")}
+ROW = re.compile(r'^\| <a id="([\w-]+)"></a>(.*?) \| (.*?) \| (.*?) \| \*\*(.+?)\*\*(.*?) \| (.*?) \|$', re.MULTILINE)
+WITH_INTERVAL = re.compile(r"(-?[\d.,e-]+) \[(-?[\d.e-]+), (-?[\d.e-]+)\]")
+SCALES = {"default run": "laptop", "longer training": "longer", "pretrained models": "pretrained"}
+SCALES |= {"the paper's scale": "paper"}
+
+
+def spoken(text):
+    """How many words of a page are read: without comments, markup, images and addresses."""
+    for markup in (r"(?s)<!--.*?-->|<[^>]*>", r"!\[[^\]]*\]\([^)]*\)", r"\]\([^)]*\)"):
+        text = re.sub(markup, " ", text)
+    return len(re.findall(r"\S*\w\S*", text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_every_claim_of_its_paper_once_as_kept(name):
+    kept = SCORES[(SCORES["paper"] == name) & (SCORES["whose"] != "ours")].set_index("claim")
+    rows = ROW.findall(TEXTS[name])
+    assert sorted(claim for claim, *_ in rows) == sorted(kept.index)
+    for claim, said, _, _, verdict, more, _ in rows:
+        row = kept.loc[claim]
+        assert said.startswith(row["statement"])
+        assert verdict == row["verdict"]
+        scales = [SCALES[part] for part in more.split("<br>") if part in SCALES]
+        spoken_of = row["needs"] != "nothing" and verdict != "not testable here"
+        assert scales == ([row["scale"]] if spoken_of else [])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_numbers_with_intervals_are_those_of_kept_comparisons(name):
+    for claim, _, _, here, *_ in ROW.findall(TEXTS[name]):
+        numbers = COMPARED.loc[COMPARED["claim"] == claim, ["measured", "low", "high"]].to_numpy()
+        with np.errstate(over="ignore"):
+            known = np.concatenate([numbers, -numbers[:, [0, 2, 1]], np.exp(numbers)])
+        for told in WITH_INTERVAL.findall(here):
+            value = np.array([float(number.replace(",", "")) for number in told])
+            assert np.isclose(known, value, rtol=0.006, atol=5e-5).all(axis=1).any(), (claim, told)
+
+
+def test_the_comparison_that_the_scorecard_shows_is_kept():
+    columns = ["claim", "quantity", "measured", "low", "high", "scale"]
+    shown = SCORES.loc[SCORES["measured"].notna(), columns].merge(
+        COMPARED[columns], on=columns, how="left", indicator=True
+    )
+    assert shown.loc[shown["_merge"] != "both", "claim"].tolist() == []
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_verdicts_in_a_text_are_not_written_by_hand(name):
+    by_hand = re.findall(r"\*\*([^*]+)\*\*", (papers.TEXTS / f"{name}.md").read_text())
+    assert not {word.lower().rstrip(".") for word in by_hand} & {*rule.MEANING}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_page_has_at_most_4000_words(name):
+    assert spoken(TEXTS[name]) <= 4000
+
+
+@pytest.mark.parametrize(
+    ("name", "numbered"), [("structural", {"Figure": 5, "Table": 6}), ("emergence", {"Figure": 13})]
+)
+def test_the_first_table_leads_to_every_figure_and_table(name, numbered):
+    head, _, _ = TEXTS[name].partition("\n\nWords:")
+    for kind, count in numbered.items():
+        for number in range(1, count + 1):
+            (anchor,) = re.findall(rf"^\| \[{kind} {number}\]\(#(.+?)\)", head, re.MULTILINE)
+            assert f'<a id="{anchor}"></a>' in TEXTS[name]
+
+
+def test_figure_1_of_structural_stands_on_its_first_screen():
+    lines = TEXTS["structural"].splitlines()
+    (place,) = [number for number, line in enumerate(lines) if "half/big_models.png" in line]
+    assert place < 12
+    kept = SCORES.set_index("claim")["verdict"]
+    told = re.findall(r"\*\*\((.)\)\*\*.*?: \*\*(.+?)\*\*", lines[place])
+    assert told == [(part, kept[f"structural-figure-1-{part}"]) for part in "abcd"]
+
+
+def test_every_figure_of_the_papers_is_on_a_page_as_an_image():
+    made = {path for job in jobs("all") for path in job.output if re.fullmatch(r"figures/\w+/\w+\.pdf", path)}
+    built = {path for text in TEXTS.values() for path in re.findall(r"`snakemake (figures/\S+)`", text)}
+    assert built == made
+    shown = {path for text in TEXTS.values() for path in re.findall(r"\]\(\.\./images/(\w+/\w+)\.png\)", text)}
+    assert {f"figures/{image}.pdf" for image in shown} == made
+    kept = {path.relative_to(papers.IMAGES) for path in papers.IMAGES.glob("*/*.png")}
+    assert {path.with_suffix("").as_posix() for path in kept} == shown
+    assert max((papers.IMAGES / path).stat().st_size for path in kept) < 150_000
+    assert max(path.stat().st_size for path in papers.IMAGES.glob("*/small/*.png")) < 20_000
+
+
+def test_what_is_signed_counts_every_claim_once():
+    for name in NAMES:
+        _, _, signed = TEXTS[name].partition("## To sign")
+        listed = re.findall(r"\]\(#([\w-]+)\)", signed)
+        claims = [claim for claim, *_ in ROW.findall(TEXTS[name])]
+        assert sorted(claim for claim in listed if claim in claims) == sorted(claims)
+
+
+# The tool
+
+
+def page_of_one(**changed):
+    """A page with the first claim of structural on Figure 1, with these values in its row of the scorecard."""
+    scores = SCORES[SCORES["claim"] == "structural-figure-1-b"].assign(**changed)
+    return papers.Page("structural", scores, COMPARED)
+
+
+def test_a_number_is_that_of_the_comparison_that_fits():
+    page = page_of_one()
+    measured = COMPARED[(COMPARED["claim"] == "structural-figure-1-b") & (COMPARED["scale"] == "paper")]
+    first = measured[measured["quantity"].str.contains("log of first")]["measured"]
+    asked = page.number("structural-figure-1-b", "exp span :: log of first")
+    assert asked == f"{np.exp(first.min()):.3g} to {np.exp(first.max()):.3g}"
+    of_one = first[measured["quantity"].str.contains("mpt-7b")].item()
+    assert page.number("structural-figure-1-b", "minus :: log of first & mpt-7b") == f"{-of_one:.3g}"
+    for asked in ("log of first", "nothing of this kind"):
+        with refused("comparisons of structural-figure-1-b fit"):
+            page.number("structural-figure-1-b", asked)
+
+
+def test_claims_that_a_text_does_not_name_stand_at_its_end():
+    written = page_of_one(verdict="mostly holds").render('<a id="x"></a>\n## X\n\n@x@\n\n{{ further() }}')
+    assert "no claim" in written
+    assert "## Further claims" in written
+    assert "| **mostly holds**<br>the paper's scale" in written
+    told = page_of_one().render('<a id="x"></a>\n## X\n\n@x@\n{{ claim("structural-figure-1-b") }}\n{{ further() }}')
+    assert "Further" not in told
+    assert "\nholds 1\n" in told
+
+
+def test_numbers_are_short():
+    said = {0.0726: ".0726", -0.5: "-.5", 13.64: "13.6", 1234.5: "1,234", 5.55e-16: "6e-16"}
+    assert {value: papers.short(value) for value in said} == said
+
+
+def test_an_image_shrinks_to_the_same_bytes_and_keeps_colours(tmp_path):
+    page = np.full((400, 1360, 3), 255, np.uint8)
+    page[100:104], page[200:204] = (1, 115, 178), (2, 158, 115)  # two thin lines, blue and green
+    page[300:304] = np.linspace(0, 255, 1360)[:, None]  # and many shades of grey
+    Image.fromarray(page).save(tmp_path / "large.png")
+    for name in ("one.png", "two.png"):
+        papers.shrink(tmp_path / "large.png", tmp_path / name, 760)
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+    with Image.open(tmp_path / "one.png") as small:
+        drawn = np.asarray(small.convert("RGB"), int)
+    size = 760, round(400 * 760 / 1360)
+    np.testing.assert_allclose(drawn, Image.fromarray(page).resize(size, Image.Resampling.LANCZOS), atol=25)
+
+
+def test_a_run_that_is_not_finished_is_not_kept(tmp_path):
+    with refused("scorecard.csv is not there", "snakemake all"):
+        papers.keep(tmp_path)

@@ -1,0 +1,314 @@
+"""Write docs/papers/: a page for each paper, from its text in tools/papers/ and what a run has judged and measured.
+
+    PYTHONPATH=. python tools/papers.py            (make docs)
+    PYTHONPATH=. python tools/papers.py RESULTS    (make keep) first keeps verdicts, tables and images of a run
+
+A text is a Jinja template. It says by hand what a paper claims and prints and why our numbers differ; verdicts, scales
+and our numbers come from docs/scorecard.csv and docs/comparisons.csv, and numbers of tables from files of published/,
+evidence/ and docs/tables/. Claims of a paper that its text does not name follow at its end, in the scorecard's words.
+"""
+
+import math
+import re
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from PIL import Image
+
+from position_bias.verdicts import pages, rule
+from position_bias.verdicts.registry import NOTHING, OURS, SCALES
+from position_card.core.runtime import InputError, whole_file
+from tools import workflow
+
+ROOT = Path(__file__).parents[1]
+TEXTS = ROOT / "tools/papers"
+PAGES = ROOT / "docs/papers"
+IMAGES = ROOT / "docs/images"
+SIZES = {"": 760, "half": 460, "small": 180}  # folder in that of a paper's images -> their width in pixels
+TABLES = ("table1", "table2", "table3", "table4", "table5")  # of `structural`, which stand beside the printed ones
+OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
+FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
+ADDITIONS = "additions"  # the page of claims that no paper makes
+TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+JUDGED = ("scorecard", "comparisons")
+SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
+CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
+HEAD = "| what is claimed | the paper | here | verdict | why they differ |\n|---|---|---|---|---|"
+FORMS: Mapping[str, Callable[[float], float]] = {
+    "": lambda value: value,
+    "exp": math.exp,  # of a logarithm
+    "minus": lambda value: -value,
+}
+REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA = (
+    "Reproduced",
+    "Reproduced in part, or at a smaller scale than the paper's",
+    "Not reproduced",
+    "Open",
+    "Not tested",
+    "Errata found",
+)
+GROUPS: dict[str, str] = {rule.HOLDS: REPRODUCED, rule.FAILS: NOT, rule.NO_EFFECT: NOT, rule.UNDECIDED: LEFT_OPEN}
+GROUPS |= {rule.UNTESTABLE: UNTESTED, rule.ERRATUM: ERRATA}
+
+
+class Page:
+    """What the text of one paper's page can ask for; `paper` is its key in the registry."""
+
+    def __init__(self, paper: str, scores: pd.DataFrame, compared: pd.DataFrame) -> None:
+        """`scores` and `compared` are the scorecard and its comparisons, of all papers; our additions are one more."""
+        self.paper, self.every = paper, scores.set_index("claim", drop=False)
+        theirs = scores[scores["paper"].mask(scores["whose"] == OURS, ADDITIONS) == paper]
+        self.scores, self.compared = theirs.set_index("claim", drop=False), compared
+        self.told: list[str] = []
+        self.head = HEAD
+
+    def claim(self, claim: str, paper: str = "", here: str = "", why: str = "") -> str:
+        """A line of a table for one claim: its statement, what the paper has, what is here, the verdict, and why.
+
+        `here` has the numbers of comparisons in braces, as `number` reads them; without it the scorecard's words stand.
+        """
+        row = self.scores.loc[claim].to_dict()
+        self.told.append(claim)
+        (said,) = pages.as_stated(self.scores.loc[[claim]])
+        measured = re.sub(r"\{(.*?)\}", lambda found: self.number(claim, found[1]), here) or plain(row)
+        return f'| <a id="{claim}"></a>{said} | {paper or "-"} | {measured} | {judged(row)} | {why or "-"} |'
+
+    def number(self, claim: str, asked: str = "") -> str:
+        """The number of a comparison of a claim, with its interval; `asked` is {[HOW ::] PART & PART}.
+
+        All parts are in what the comparison compares; without any it is the one that the scorecard shows. HOW has
+        one of FORMS, `span` for the least and the largest of several, `bare` for no interval, and a scale other than
+        that of the verdict. Raises InputError where no comparison fits, or several do without `span`.
+        """
+        how, _, what = asked.rpartition("::")
+        words = how.split()
+        form = FORMS[next((word for word in words if word in FORMS), "")]
+        scale = next((word for word in words if word in SCALES), None)
+        if not what.strip():
+            rows = [self.every.loc[claim].to_dict()]
+        else:
+            parts = [part.strip() for part in what.split("&")]
+            of_claim = self.compared[self.compared["claim"] == claim]
+            at = of_claim["decides"].astype(bool) if scale is None else of_claim["scale"] == scale
+            fit = of_claim["quantity"].map(lambda quantity: all(part in quantity for part in parts))
+            rows = of_claim[at & fit].to_dict("records")
+        if not rows or (len(rows) > 1 and "span" not in words):
+            raise InputError(f"{len(rows)} comparisons of {claim} fit {{{asked}}}")
+        if "span" in words:
+            return span(form(row["measured"]) for row in rows)
+        (row,) = rows
+        low, high = sorted((form(row["low"]), form(row["high"])))
+        known = low == high or "bare" in words
+        return short(form(row["measured"])) + ("" if known else f" [{short(low)}, {short(high)}]")
+
+    def verdict(self, claim: str) -> str:
+        """The word of the scorecard for a claim, and its scale where this is smaller than the claim's."""
+        row = self.every.loc[claim].to_dict()
+        return f"**{row['verdict']}**" + ("" if own_scale(row) else f" ({pages.SCALE_NAMES[row['scale']]})")
+
+    def item(self, name: str, anchor: str, images: str, shown: str) -> str:
+        """A line of the table of a paper's figures and tables: its name, ours in small, what it shows, and verdicts."""
+        small = " ".join(f"[![{name}]({linked(image, 'small')})](#{anchor})" for image in images.split())
+        return f"| [{name}](#{anchor}) | {small or '-'} | {shown} | @{anchor}@ |"
+
+    def figure(self, image: str, title: str) -> str:
+        """An image of ours, as wide as a page, and the command that builds it."""
+        return f"![{title}]({linked(image)})\n\n*{title}. Build it: `snakemake figures/{image}.pdf`.*"
+
+    def signed(self, untested: str = "", errata: str = "") -> str:
+        """What came of the claims: a line for each heading of GROUPS, with the titles of its claims as links.
+
+        `untested` and `errata` are what else belongs to these two.
+        """
+        groups: dict[str, list[str]] = {group: [] for group in (REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA)}
+        for row in self.scores.to_dict("records"):
+            group = GROUPS.get(row["verdict"], IN_PART)
+            group = IN_PART if group == REPRODUCED and not own_scale(row) else group
+            groups[group].append(f"[{row['title']}](#{row['claim']})" + ("\\*" if row["doubted"] else ""))
+        groups[UNTESTED] += [untested] if untested else []
+        groups[ERRATA] += [errata] if errata else []
+        return "\n".join(f"- **{group}**: {'; '.join(titles) or 'none'}." for group, titles in groups.items())
+
+    def further(self) -> str:
+        """A section of the claims that the text has not named, or nothing."""
+        left = [claim for claim in self.scores.index if claim not in self.told]
+        return "\n".join(["## Further claims", "", HEAD, *[self.claim(claim) for claim in left]]) if left else ""
+
+    def render(self, text: str) -> str:
+        """The page of a text. Raises InputError where it asks for what is not there."""
+        asked = ("claim", "number", "verdict", "item", "figure", "head", "signed", "further")
+        names = {name: getattr(self, name) for name in asked}
+        written = TEMPLATES.from_string(text).render(**names, linked=linked, cell=cell, span=spanned, rows=rows_of)
+        return re.sub(r"@([\w.-]+)@", lambda found: self.counts(written, found[1]), written)
+
+    def counts(self, written: str, anchor: str) -> str:
+        """How many claims of the section with this anchor have which verdict."""
+        for section in SECTION.split(written):
+            anchors, _, text = section.partition("## ")
+            if f'"{anchor}"' in anchors:
+                told = Counter(self.scores.loc[claim, "verdict"] for claim in CLAIM.findall(text))
+                return ", ".join(f"{word} {number}" for word, number in told.most_common()) or "no claim"
+        raise InputError(f"the page of {self.paper} has no section {anchor}")
+
+
+def linked(image: str, size: str = "") -> str:
+    """The address of an image PAPER/NAME from a page. Raises InputError where it is not kept."""
+    path = Path(Path(image).parent, size, f"{Path(image).name}.png")
+    if not (IMAGES / path).is_file():
+        raise InputError(f"{IMAGES / path} is not there; a finished run has it: make keep")
+    return f"../images/{path.as_posix()}"
+
+
+def own_scale(row: Mapping[Any, Any]) -> bool:
+    """Whether the verdict on a claim of a paper comes from the scale that the claim is about."""
+    return row["needs"] == NOTHING or row["scale"] == SCALES[-1] or row["verdict"] == rule.UNTESTABLE
+
+
+def judged(row: Mapping[Any, Any]) -> str:
+    """The verdict, its scale, how many comparisons support it, and the verdicts of other scales."""
+    parts = [f"**{row['verdict']}**"]
+    if row["needs"] != NOTHING and row["verdict"] != rule.UNTESTABLE:
+        parts.append(pages.SCALE_NAMES[row["scale"]])
+    parts += degree(row)
+    others = [re.split(r"(?: \(.*?\))?: ", part) for part in str(row["by scale"]).split("; ")[1:]]
+    parts += [f"{pages.SCALE_NAMES.get(scale, scale)}: {word}" for scale, word in others if word != row["verdict"]]
+    return "<br>".join(parts)
+
+
+def degree(row: Mapping[Any, Any]) -> Iterator[str]:
+    """How many models or comparisons support a claim, which do not, and how many seeds or documents they have."""
+    if isinstance(told := row.get("holds in"), str) and told:
+        exceptions = row["exceptions"] if isinstance(row["exceptions"], str) else ""
+        yield told + (f"; exceptions: {exceptions}" if exceptions else "")
+    elif models := re.search(r"holds in (\d+) of the (\d+) models", row["decides"]):
+        yield f"{models[1]} of {models[2]} models"
+    elif row["decides"].startswith("no counterexample"):
+        yield row["decides"]
+    elif rows := re.match(r"\d+ of (\d+) rows", row["decides"]):
+        yield f"{row['rows: holds']} of {rows[1]} comparisons"
+    if row["unit"] == "seed" and row["n"] > 0:
+        yield f"n = {row['n']} seeds"
+    elif row["unit"] == "model" and row["low"] < row["high"]:
+        yield f"n = {row['n']} {'layers' if 'range over layers' in row['quantity'] else 'documents'}"
+
+
+def plain(row: Mapping[Any, Any]) -> str:
+    """The comparison that the scorecard shows, in its own words."""
+    return f"{row['quantity']}: {pages.effect(row)}" if pd.notna(row["measured"]) else "no value"
+
+
+def short(value: float) -> str:
+    """A number of at most three digits, without the zero before its point: .0726, 13.6."""
+    digits = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+    return re.sub(r"^(-?)0\.", r"\1.", digits)
+
+
+def span(values: Iterable[float]) -> str:
+    """The least and the largest of some numbers."""
+    ordered = sorted(values)
+    return f"{short(ordered[0])} to {short(ordered[-1])}"
+
+
+@cache
+def table(path: str) -> pd.DataFrame:
+    """A table of this repository, its cells as they are written."""
+    return pd.read_csv(ROOT / path, dtype=str, keep_default_na=False)
+
+
+def rows_of(path: str, **where: object) -> list[dict[Any, Any]]:
+    """The rows of a table of this repository that have these values."""
+    found = table(path)
+    for column, value in where.items():
+        found = found[found[column] == str(value)]
+    return found.to_dict("records")
+
+
+def cell(path: str, column: str = "value", digits: int = 0, **where: object) -> str:
+    """One cell of a table; `digits` are those after the point, and none says as it is written.
+
+    Raises InputError where not just one row fits.
+    """
+    if len(found := rows_of(path, **where)) != 1:
+        raise InputError(f"{len(found)} rows of {path} have {where}")
+    written = found[0][column]
+    return re.sub(r"^(-?)0\.", r"\1.", f"{float(written):.{digits}f}" if digits and written else written)
+
+
+def spanned(path: str, column: str = "value", **where: object) -> str:
+    """The least and the largest number of a column, over the rows that have these values."""
+    return span(float(row[column]) for row in rows_of(path, **where))
+
+
+def page(path: Path, scores: pd.DataFrame, compared: pd.DataFrame) -> str:
+    """A page in Markdown, from its text."""
+    if path.stem == "README":
+        text = TEMPLATES.from_string(path.read_text()).render(tally(scores))
+    else:
+        text = Page(path.stem, scores, compared).render(path.read_text())
+    return f"<!-- make docs writes this page from tools/papers/{path.name} -->\n{text.rstrip()}\n"
+
+
+def tally(scores: pd.DataFrame) -> dict[str, object]:
+    """How many claims there are and what came of them, for the page of counts."""
+    theirs = scores[scores["whose"] != OURS]
+    words = list(theirs["verdict"].value_counts().index)
+    count = pd.crosstab(theirs["paper"], theirs["verdict"]).reindex(columns=words)
+    by_paper = count.loc[theirs["paper"].unique()]
+    meaning = "; ".join(f"*{word.capitalize()}*: {rule.MEANING[word]}" for word in words) + "."
+    counted = {"claims": len(theirs), "words": words, "by_paper": by_paper}
+    return counted | {"meaning": meaning, "by_kind": pages.tally(theirs)}
+
+
+def keep(results: Path) -> None:
+    """Copy what the pages need from a finished run. Raises InputError where a file of it is not there."""
+    images = [Path(path) for job in workflow.jobs("all") for path in job.output if OF_PAPER.fullmatch(path)]
+    needed = [*(f"results/tables/{name}.csv" for name in JUDGED), *map(str, images)]
+    if missing := [path for path in needed if not (results / path).is_file()]:
+        raise InputError(f"{results / missing[0]} is not there; build it first: snakemake all")
+    for name in JUDGED:
+        shutil.copy(results / f"results/tables/{name}.csv", ROOT / "docs")
+    (ROOT / "docs/tables").mkdir(exist_ok=True)
+    for name in TABLES:
+        shutil.copy(results / f"results/tables/structural/{name}.csv", ROOT / "docs/tables")
+    for folder in {image.parent.name for image in images}:
+        shutil.rmtree(IMAGES / folder, ignore_errors=True)
+    for image in images:
+        kept = IMAGES / image.relative_to("figures")
+        for size, width in SIZES.items():
+            if size != "half" or image.as_posix() in FIRST:
+                shrink(results / image, kept.parent / size / kept.name, width)
+
+
+def shrink(image: Path, small: Path, width: int) -> None:
+    """Write `image` again, `width` pixels wide and in 256 colours, rare ones among them, without its texts."""
+    with Image.open(image) as opened:
+        height = round(opened.height * width / opened.width)
+        drawn = opened.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+    small.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(small) as partial:
+        palette = drawn.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        palette.save(partial, optimize=True)
+
+
+def main() -> None:
+    """Write every page that has a text."""
+    scores, compared = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in JUDGED)
+    PAGES.mkdir(exist_ok=True)
+    for path in sorted(TEXTS.glob("*.md")):
+        (PAGES / path.name).write_text(page(path, scores, compared))
+
+
+if __name__ == "__main__":
+    try:
+        for results in sys.argv[1:]:
+            keep(Path(results).resolve())
+        main()
+    except InputError as error:
+        sys.exit(f"error: {error}")
