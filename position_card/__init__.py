@@ -1,19 +1,19 @@
 """The position card of any decoder: where in a prompt words count.
 
 `measure` measures a model in memory and returns its `Card`, which is drawn, shown and saved. `spans` measures what the
-spans of one prompt weigh. They are imported when they are asked for, since torch takes seconds that the help of the
-command must not cost.
+spans of one prompt weigh. What they refuse, they refuse by an `InputError`, in one line with the remedy. They are
+imported when they are asked for, since torch takes seconds that the help of the command must not cost.
 """
 
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Card", "measure", "spans"]
+__all__ = ["Card", "InputError", "measure", "spans"]
 
-_MODULES = {"measure": "call", "spans": "call", "Card": "card"}
+_MODULES = {"measure": "card.call", "spans": "card.call", "Card": "card.card", "InputError": "core.runtime"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.card.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

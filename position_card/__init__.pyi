@@ -1,5 +1,6 @@
 from position_card.card.call import measure as measure
 from position_card.card.call import spans as spans
 from position_card.card.card import Card as Card
+from position_card.core.runtime import InputError as InputError
 
-__all__ = ["Card", "measure", "spans"]
+__all__ = ["Card", "InputError", "measure", "spans"]

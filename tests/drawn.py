@@ -31,6 +31,11 @@ class Panel(NamedTuple):
     whole: bool = False  # whether all of its numbers are in view
 
 
+def of(rows, **keys):
+    """The rows with these values."""
+    return rows[np.all([rows[name] == value for name, value in keys.items()], axis=0)]
+
+
 def assert_shown(axes: Axes, panel: Panel) -> None:
     """What is given is drawn, and nothing else."""
     for given, along in ((panel.numbers, 1), (panel.along, 0)):

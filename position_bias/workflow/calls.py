@@ -63,6 +63,9 @@ def write(result: Any, job: Any) -> None:
 
 
 def _write(path: str, content: pd.DataFrame | str) -> None:
+    """Write a text, or a table as the suffix of its file says: of Markdown, with four digits."""
+    if isinstance(content, pd.DataFrame) and path.endswith(".md"):
+        content = content.to_markdown(index=False, floatfmt=".4g") + "\n"
     if isinstance(content, str):
         with whole_file(path) as partial:
             partial.write_text(content, encoding="utf-8")

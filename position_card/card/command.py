@@ -131,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _version() -> str:
     try:
-        return version("position-bias")
+        return version("position-card")
     except PackageNotFoundError:  # it runs from the folder of the project
         return "of this folder"
 

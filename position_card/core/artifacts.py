@@ -138,17 +138,15 @@ class TensorFile:
 
 
 def write_table(path: str | Path, table: pd.DataFrame) -> None:
-    """Write a tidy table as the suffix says, .csv (floats to full precision), .parquet or .md (to four digits)."""
+    """Write a tidy table as the suffix says, .csv (floats to full precision) or .parquet."""
     with whole_file(path) as partial:
         match Path(path).suffix:
             case ".csv":
                 table.to_csv(partial, index=False, lineterminator="\n")
             case ".parquet":
                 table.to_parquet(partial, index=False, write_page_checksum=True)
-            case ".md":
-                partial.write_text(table.to_markdown(index=False, floatfmt=".4g") + "\n", encoding="utf-8")
             case suffix:
-                raise ValueError(f"no table format for suffix {suffix!r}: use .csv, .parquet or .md")
+                raise ValueError(f"no table format for suffix {suffix!r}: use .csv or .parquet")
 
 
 def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:

@@ -51,7 +51,11 @@ def texts(
     20231101.en, and of a directory the folder of that name. Raises InputError, at once, where there is no such text,
     and later where reading on fails. Close it if it is not read to its end.
     """
-    import datasets
+    try:
+        import datasets
+    except ModuleNotFoundError as error:
+        remedy = "pip install 'position-card[datasets]', or give the text as .txt or .jsonl"
+        raise InputError(f"data set {source} cannot be read without the package {error.name}: {remedy}") from error
 
     local = isinstance(source, Path) or is_directory(source)
     if local and not Path(source).is_dir():

@@ -8,8 +8,7 @@ import pandas as pd
 from position_card.card import figures
 from position_card.card.figures import CURVES, LAMBDAS
 from position_card.drawing.looks import shades
-from tests.drawn import Panel
-from tests.figures.emergence import of
+from tests.drawn import Panel, of
 
 N, LAYERS = 32, 4
 WITHOUT_ALIBI = ("content-free", "logit-by-distance", "mean-query-key", "mean-attention")

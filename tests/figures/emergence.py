@@ -10,7 +10,7 @@ from position_bias.emergence import figures, figures_attention, gaps, theory
 from position_bias.emergence.task import RetrievalTask
 from position_card.drawing.looks import PAIRS, depth_look, shades
 from position_card.rollout.attention import causal_mask
-from tests.drawn import Panel
+from tests.drawn import Panel, of
 from tests.measurements import file
 
 NAMES, ENCODINGS = tuple(PAIRS), ("none", "rope", "decay")
@@ -35,11 +35,6 @@ def trained(seeds=3, iterations=(2000,), **levels):
     found = table("value", **network, seed=range(seeds), iteration=iterations, number=NUMBERS)
     found[["quantity", "answer", "twin"]] = pd.DataFrame(found.pop("number").tolist())
     return found
-
-
-def of(rows, **keys):
-    """The rows with these values."""
-    return rows[np.all([rows[name] == value for name, value in keys.items()], axis=0)]
 
 
 def depth_colour(depth):

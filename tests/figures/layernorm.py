@@ -10,8 +10,8 @@ from position_bias.layernorm import figures, simulation
 from position_bias.layernorm.checks import UNTRAINED
 from position_card.drawing.intervals import by_seed, over_seeds
 from position_card.drawing.looks import PAIRS, shades
-from tests.drawn import Panel
-from tests.figures.emergence import of, table
+from tests.drawn import Panel, of
+from tests.figures.emergence import table
 from tests.figures.emergence import trained as tests_of
 from tests.unit.layernorm.world import WORLD
 from tests.worlds import frame

@@ -10,8 +10,8 @@ from position_bias.postnorm import figures, theory
 from position_bias.postnorm.construction import distances
 from position_bias.postnorm.runs import BINS, bin_of
 from position_card.drawing.intervals import by_seed, over_seeds
-from tests.drawn import Panel
-from tests.figures.emergence import of, table
+from tests.drawn import Panel, of
+from tests.figures.emergence import table
 from tests.unit.postnorm.world import AFTER, WORLD
 
 LEVEL = 0.95

@@ -11,8 +11,8 @@ import pandas as pd
 from position_bias.released import figures, variants
 from position_bias.released.models import ALONG_LENGTHS, MODELS, VARIANTS
 from position_card.core import artifacts
-from tests.drawn import Panel
-from tests.figures.emergence import of, table
+from tests.drawn import Panel, of
+from tests.figures.emergence import table
 
 ROOT = Path(__file__).parents[2]
 N, BIG = 32, ("bloom-176b", "mpt-7b")

@@ -8,8 +8,8 @@ import pandas as pd
 
 from position_bias.structural import checks_theory, figures
 from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
-from tests.drawn import Panel
-from tests.figures.emergence import of, table
+from tests.drawn import Panel, of
+from tests.figures.emergence import table
 from tests.measurements import file
 
 N, LAYERS, PROMPTS = 32, 5, 1000

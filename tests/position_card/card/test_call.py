@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import position_card
 from position_card import measure
 from tests.position_card.card.conftest import llama
 from tests.refusals import refused
@@ -77,9 +78,10 @@ def blocks(text):
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
-def test_the_lines_to_copy_run(here):
-    (lines,) = blocks((ROOT / "docs/card.md").read_text())
-    assert len([line for line in lines.splitlines() if line]) == 7
+@pytest.mark.parametrize("page", [ROOT / "docs/card.md", Path(position_card.__file__).with_name("README.md")])
+def test_the_lines_to_copy_run(page, here):
+    (lines,) = blocks(page.read_text())
+    assert len([line for line in lines.splitlines() if line]) in (7, 9)
     exec(lines, {})
     assert (here / "my-card/card.md").is_file()
 

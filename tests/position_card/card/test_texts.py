@@ -33,6 +33,7 @@ def test_a_file_of_text_is_a_document_and_so_is_a_line_of_json(tmp_path):
 
 
 def test_a_directory_of_other_files_is_read_as_a_data_set(tmp_path):
+    pytest.importorskip("datasets", reason="data sets are read by the extra position-card[datasets]")
     pd.DataFrame({"text": ["one", "two"]}).to_parquet(tmp_path / "train.parquet")
     assert list(texts.stored_documents(source(str(tmp_path)))) == ["one", "two"]
 

@@ -45,7 +45,7 @@ def test_tables_keep_every_bit_of_a_float(tmp_path_factory, suffix, values):
     np.testing.assert_array_equal(artifacts.read_table(path, ["value"])["value"].to_numpy(float), values)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".md", ".safetensors"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".safetensors"])
 def test_files_are_written_byte_for_byte_alike(tmp_path, suffix):
     names = "abcdefghij"
     one, two = (tmp_path / f"{name}{suffix}" for name in ("one", "two"))

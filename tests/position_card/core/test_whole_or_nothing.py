@@ -188,7 +188,6 @@ def copy_folder(path):
 
 WRITERS = {
     **{name: write for name, (write, _) in KINDS.items()},
-    "table.md": partial(artifacts.write_table, table=TABLE),
     "figure.pdf": lambda path: style.save(Figure(), path),
     "folder": write_folder,
     "copy": copy_folder,

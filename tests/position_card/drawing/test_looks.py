@@ -1,6 +1,4 @@
-import re
 from itertools import combinations
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -12,7 +10,6 @@ from position_card.drawing import looks
 from position_card.drawing.style import PAGE
 from tests import legibility
 
-ROOT = Path(__file__).parents[3]
 LONG = (
     "fixed vocabulary, tested with the common direction of training; without residual connections; 3 seeds of 4 layers"
 )
@@ -89,11 +86,3 @@ def test_title_and_settings_stand_around_panels_whose_size_stays():
     assert texts[LONG][1] > top
     assert texts["5 seeds of each network"][3] < bottom
     assert top - bottom == pytest.approx(high - low, abs=1)
-
-
-def test_figures_take_colours_and_titles_from_one_place():
-    sources = [path for path in ROOT.glob("position_*/*/*.py") if path.stem.startswith("figures")]
-    assert len(sources) >= 9
-    for path in sources:
-        assert re.findall(r'"#[0-9a-fA-F]{6}"|cmap="\w+"|"tab:\w+"|"C\d"', path.read_text()) == [], path
-        assert re.findall(r"figure\.(?:legend|suptitle|set_title)\(", path.read_text()) == [], path
