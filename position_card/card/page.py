@@ -35,7 +35,8 @@ KINDS = {  # of rollouts, and the baselines
     "distance has one pair alone, the last token and the first, which may be a sink",
     "mean-query-key": "*mean query and key*: logits are those of the mean query and the mean key, turned by the rotary "
     "positions",
-    "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads",
+    "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads; where some of it "
+    "goes to no token, the rest is divided by its total",
     "uniform": "*baselines* know nothing of the model, but for its ALiBi bias or how far back its layers read: the "
     "same influence of every token, all influence on the last one, and the rollout without content with lambda = 1/2",
 }
@@ -99,7 +100,7 @@ def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Ma
         title=f"{facts['name']} on {facts['text']}",
         drawn=_drawn(longest.n, longest.prompts, facts),
         caption=caption(part.level) + (CAPTION_OF_RECALL if recall_part else ""),
-        on_lambda=sentences.on_lambda(part),
+        on_lambda="\n\n".join(filter(None, (sentences.on_lambda(part), sentences.on_no_token(part)))),
         on_influence=sentences.on_influence(part, first),
         on_replacement=f"{sentences.on_replacement(replacement)}\n\n" if replacement else "",
         on_recall=on_recall,

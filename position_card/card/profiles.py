@@ -22,6 +22,7 @@ from position_card.rollout.statistics import percentile_interval
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 
 LOSS = "loss"
+NO_TOKEN = "to no token"  # the column of the share of attention that goes to none
 QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the first and the last token
 REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of which the ends are told
 ENDS = ("first / middle", "last / middle")
@@ -91,7 +92,8 @@ def units(documents: NDArray[np.int64]) -> NDArray[np.int64]:
 def influence_part(measurement: Measurement, replicates: int, level: float, seed: int) -> CardPart:
     """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over `units`.
 
-    All are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
+    All are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token. Beside
+    lambda of each layer is the share of its attention that goes to no token, 0 where weights add to 1.
     """
     assert measurement.influence is not None
     weights = comparison.prompt_weights(units(measurement.documents), replicates, seed)
@@ -100,12 +102,16 @@ def influence_part(measurement: Measurement, replicates: int, level: float, seed
     of_loss = {"mean": _means(weights, measurement.loss)}
     trends = comparison.depth_trends(measurement.mixing, weights)
     all_values = pd.concat([values, _rows(INFLUENCE, of_quarters), trends, _rows(LOSS, of_loss)], ignore_index=True)
+    nothing = np.zeros((measurement.prompts, measurement.layers))
+    no_token = bounds(_means(weights, nothing if measurement.no_token is None else measurement.no_token), level)
     layers = [
         pd.DataFrame(
             {
                 "estimator": estimator,
                 "layer": np.arange(1, measurement.layers + 1),
                 **bounds(_means(weights, by_prompt), level),
+                NO_TOKEN: no_token["value"],
+                **{f"{NO_TOKEN} {bound}": no_token[bound] for bound in ("low", "high")},
             }
         )
         for estimator, by_prompt in measurement.mixing.items()

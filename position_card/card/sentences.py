@@ -14,11 +14,13 @@ from position_card.card.profiles import (
     EIGHTHS,
     ENDS,
     FIRST_WORD,
+    NO_TOKEN,
     QUARTERS,
     QUOTIENT,
     RECALL,
     REPLACEMENT,
     CardPart,
+    Interval,
 )
 from position_card.rollout.attention import Array
 from position_card.rollout.parts import is_able
@@ -70,6 +72,20 @@ def on_lambda(part: CardPart) -> str:
     trend = part.interval("lambda", "spearman with depth", ESTIMATOR)
     direction = {1: "rises", -1: "falls", 0: "neither rises nor falls"}[trend.side(0)]
     return f"{sentence}; with depth it {direction} (rank correlation {trend})."
+
+
+def on_no_token(part: CardPart) -> str:
+    """How much of the attention goes to no token, as in heads with a learned sink; "" where weights add to 1."""
+    layers = part.tables["layers"]
+    columns = [NO_TOKEN, f"{NO_TOKEN} low", f"{NO_TOKEN} high"]
+    of_layers = layers.loc[layers["estimator"] == ESTIMATOR, columns].to_numpy()
+    if not of_layers.any():
+        return ""
+    mean, most = of_layers[:, 0].mean(), of_layers[:, 0].argmax()
+    return (
+        f"Attention weights do not add to 1: {mean:.3g} of the attention goes to no token, on average over the layers, "
+        f"and most in layer {most + 1} ({Interval(*map(float, of_layers[most]))}). Rollouts take shares that add to 1."
+    )
 
 
 def on_influence(part: CardPart, first: str) -> str:

@@ -25,7 +25,7 @@ from position_card.measures.recency import FIRST_ROW
 from position_card.models import families
 from position_card.models.opening import longest
 from position_card.probe import capture
-from position_card.probe.layout import Layout, find_layout, first_of, hooked, stream_of, weights_of
+from position_card.probe.layout import Layout, find_layout, first_of, hooked, stream_of, tolerance, weights_of
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import BACKWARD, ESTIMATORS, FROBENIUS_APART, TOEPLITZ_APART, Floats, Measurement
 
@@ -36,6 +36,7 @@ OF_PROMPTS = {  # what a message calls the quantities that are kept of each prom
     **{estimator: f"lambda ({estimator})" for estimator in MIXINGS},
     "influence": "influence",
     "loss": "loss",
+    "no_token": "the attention to no token",
     "diagonal": "diagonal content",
     "below": "content below the diagonal",
     "recency": "recency of the Gram",
@@ -195,7 +196,9 @@ class _Record:
     def attend(self, place: int, out: Any) -> None:
         weights = weights_of(out, self.n)
         assert weights is not None
-        total = weights.detach().float().sum((0, 1))
+        weights = weights.detach().float()
+        self.tally.add_layer("no_token", place, 1 - weights.sum(-1).mean((1, 2)))
+        total = weights.sum((0, 1))
         if self.matrices:
             self.tally.add("attention", place, total)
         else:
@@ -232,6 +235,8 @@ class _Record:
         """Return what was seen. Raises InputError where a value of a prompt is not finite."""
         known = {name: self.tally.by_prompt(name) for name in OF_PROMPTS if name in self.tally.prompts}
         passes.require_finite({OF_PROMPTS[name]: values for name, values in known.items()})
+        if np.abs(known["no_token"]).max() <= tolerance(self.model.dtype, 1):
+            del known["no_token"]
         mixings = {estimator: known.pop(estimator) for estimator in MIXINGS if estimator in known}
         attention, by_distance = self._attention(len(documents))
         return Measurement(

@@ -150,7 +150,7 @@ def _passing(model: PreTrainedModel, given: str) -> Iterator[None]:
 
 def _are_shares(weights: Tensor) -> bool:
     """Whether no weight is less than 0 or more than 1; the state of linear attention may have the same shape."""
-    return not ((weights < 0) | (weights > 1 + _tolerance(weights.dtype))).any()
+    return not ((weights < 0) | (weights > 1 + tolerance(weights.dtype))).any()
 
 
 def _received(weights: Tensor) -> Tensor:
@@ -260,6 +260,10 @@ class _Proof:
         assert weights is not None
         self.received.append(_received(weights))
         self.heads.add(weights.shape[1])
+        if (most := weights.float().sum(-1).max()) > 1 + tolerance(weights.dtype):
+            raise _refusal(
+                self.model, f"the attention weights of a token add up to {most:.4g}, and shares to 1 at most"
+            )
         causal = torch.ones_like(weights[0, 0], dtype=torch.bool).tril()
         if (weights[..., ~causal] != 0).any():
             raise _refusal(self.model, "it is no causal decoder: its tokens read later ones")
@@ -268,7 +272,7 @@ class _Proof:
             block.window = _window((weights[0] > 0).any(0))
             return
         expected = block.seen.logits(causal).softmax(-1)
-        self.products &= bool((expected - weights.float()).abs().max() <= _tolerance(weights.dtype))
+        self.products &= bool((expected - weights.float()).abs().max() <= tolerance(weights.dtype))
         block.scaling = block.seen.scaling
         reads = block.seen.reads(causal)
         block.window = _window(reads)
@@ -283,7 +287,7 @@ class _Proof:
         block, made, update = self.running, first_of(out), None
         rows = block.rows(made)
         if rows is not None:
-            update = residual.find_update(block.stream, rows, block.calls, block.attention, _tolerance(made.dtype))
+            update = residual.find_update(block.stream, rows, block.calls, block.attention, tolerance(made.dtype))
         if update is None:
             raise _refusal(
                 self.model,
@@ -313,11 +317,12 @@ def _same(value: Tensor, expected: Tensor) -> bool:
     if value.shape != expected.shape:
         return False
     scale = expected.float().abs().max()
-    return bool((value.float() - expected.float()).abs().max() <= _tolerance(expected.dtype) * scale)
+    return bool((value.float() - expected.float()).abs().max() <= tolerance(expected.dtype) * scale)
 
 
-def _tolerance(dtype: torch.dtype) -> float:
-    return max(EXACT, ROUNDINGS * torch.finfo(dtype).eps)
+def tolerance(dtype: torch.dtype, roundings: float = ROUNDINGS) -> float:
+    """Relative difference up to which tensors that were computed in this precision count as the same."""
+    return max(EXACT, roundings * torch.finfo(dtype).eps)
 
 
 def _refusal(model: PreTrainedModel, why: str) -> InputError:

@@ -87,6 +87,16 @@ def layer_products(layers: Iterable[Array]) -> Array:
     return np.stack(list(accumulate(layers, lambda below, layer: layer @ below)))
 
 
+def shares(attention: npt.ArrayLike) -> Array:
+    """Divide attention weights `[..., n, n]` by the total of their row, which learned sinks leave below 1.
+
+    A token that gives nothing to any token reads itself.
+    """
+    weights = np.asarray(attention, np.float64)
+    totals = weights.sum(axis=-1, keepdims=True)
+    return np.where(totals > 0, weights / np.where(totals > 0, totals, 1), np.eye(weights.shape[-1]))
+
+
 def checked_length(n: int) -> int:
     """Return `n` if it can be a number of tokens."""
     if n < 1:

@@ -46,6 +46,7 @@ class Measurement:
     kernels: Mapping[str, Floats]  # name -> g [L, H, n], as far as queries and keys can be seen
     attention: Floats | None = None  # mean attention weights, over prompts and heads [L, n, n], of short prompts
     influence: Floats | None = None  # [N, n], unless the backward pass was left out
+    no_token: Floats | None = None  # share of attention that goes to no token [N, L], where rows do not sum to 1
     diagonal: Floats | None = None  # mean content logit on the diagonal [N, L, H], of families with ALiBi
     below: Floats | None = None  # and below it [N, L, H], likewise
     slopes: Array | None = None  # effective ALiBi slopes, float64 [H], likewise

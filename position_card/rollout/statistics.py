@@ -13,15 +13,20 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit  # scipy.stats takes longer to import than a rollout takes
 
+from position_card.core.runtime import InputError
+
 Array = npt.NDArray[np.float64]
+
+SAME_TOTAL = 1e-5  # relative difference that rounding may leave between the totals of profiles
 
 
 def wasserstein(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Return the Wasserstein distance W1 over n - 1 (Appendix C.3), `[..., n]` and `[..., n]` -> `[...]`.
 
-    In one dimension that is the area between the cumulative distributions. Both must have the same total.
+    In one dimension that is the area between the cumulative distributions. Raises InputError where the totals differ.
     """
     p, q = _pair(p, q)
+    _require_total(p, q.sum(axis=-1))
     gap = np.cumsum(p, axis=-1) - np.cumsum(q, axis=-1)
     return np.abs(gap[..., :-1]).sum(axis=-1) / _length(gap)
 
@@ -43,8 +48,12 @@ def spearman(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 
 
 def mean_position(p: npt.ArrayLike) -> Array:
-    """Return the centre of mass of profiles that sum to 1, `[..., n]` -> `[...]`: 0 the first token, 1 the last."""
+    """Return the centre of mass of profiles, `[..., n]` -> `[...]`: 0 the first token, 1 the last.
+
+    Raises InputError where a profile does not sum to 1.
+    """
     p = np.asarray(p, np.float64)
+    _require_total(p, np.ones(1))
     return p @ np.arange(p.shape[-1]) / _length(p)
 
 
@@ -116,6 +125,15 @@ def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
     if p.shape[-1:] != q.shape[-1:] or 0 in (p.ndim, p.size):
         raise ValueError(f"p has shape {p.shape} and q has shape {q.shape}: expected the same positions, at least 1")
     return p, q
+
+
+def _require_total(profiles: Array, expected: Array) -> None:
+    """Raise InputError where profiles `[..., n]` have another total than `expected`, with the first that has."""
+    totals, expected = np.broadcast_arrays(profiles.sum(axis=-1), expected)
+    if (wrong := np.abs(totals - expected) > SAME_TOTAL * np.abs(expected)).any():
+        raise InputError(
+            f"a profile sums to {totals[wrong][0]:.6g} where {expected[wrong][0]:.6g} is expected; divide it by its sum"
+        )
 
 
 def _length(profile: Array) -> int:

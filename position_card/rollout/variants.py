@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from position_card.rollout.attention import Array
+from position_card.rollout.attention import Array, shares
 from position_card.rollout.kernels import kernel_attention, kernel_last_rows
 from position_card.rollout.last_row import attended_last_rows, last_row
 from position_card.rollout.measurement import ESTIMATORS, TOEPLITZ_APART, Floats, Measurement
@@ -125,8 +125,10 @@ def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout
 
 
 def _mean_attention(measurement: Measurement) -> Rollout | None:
-    attention = measurement.attention
-    return None if attention is None else lambda mixings, _weights: attended_last_rows(attention, mixings)
+    if measurement.attention is None:
+        return None
+    attention = shares(measurement.attention)
+    return lambda mixings, _weights: attended_last_rows(attention, mixings)
 
 
 # Each yields None of a model that it does not apply to.

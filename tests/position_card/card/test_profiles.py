@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_card.card import profiles
+from position_card.card import profiles, sentences
 from position_card.card.measurements import RecallResult, ReplacementEffects
 from position_card.rollout.measurement import ESTIMATORS, Measurement
 from position_card.rollout.parts import RecallScores
@@ -154,3 +154,18 @@ def test_places_are_compared_from_three_times_chance_on(accuracy, known):
     values = profiles.recall_part(recalled(accuracy), 5, 0.9, 0).values
     ends = values[values["statistic"] != "accuracy"]
     assert ends["value"].notna().all() == ends["value"].notna().any() == known
+
+
+def test_attention_to_no_token_is_a_column_and_a_sentence(without):
+    shares = np.random.default_rng(0).uniform([0.1, 0.4, 0.1], [0.2, 0.5, 0.2], (PROMPTS, LAYERS))
+    part = profiles.influence_part(replace(without, no_token=shares), 20, 0.9, 0)
+    layers = part.tables["layers"]
+    for _, rows in layers.groupby("estimator"):
+        np.testing.assert_allclose(rows[profiles.NO_TOKEN], shares.mean(0))
+        assert (rows[f"{profiles.NO_TOKEN} low"] < rows[profiles.NO_TOKEN]).all()
+    said = sentences.on_no_token(part)
+    assert f" {shares.mean():.3g} of the attention" in said
+    assert f"layer 2 ({shares.mean(0)[1]:.3f} [" in said
+    ordinary = profiles.influence_part(without, 20, 0.9, 0)
+    assert sentences.on_no_token(ordinary) == ""
+    assert not ordinary.tables["layers"][profiles.NO_TOKEN].any()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from transformers import GptOssConfig, GptOssForCausalLM
 
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.quantities import loss
@@ -209,3 +210,22 @@ def test_an_infinite_value_names_its_quantity_and_prompt(prompts):
     projection.register_forward_hook(spoil)
     with refused("lambda (frobenius) of prompt 4"):
         measure_decoder(model, prompts, 2 * N)
+
+
+def test_attention_that_learned_sinks_take_goes_to_no_token(prompts):
+    """Of gpt-oss, whose own weights say what is left."""
+    settings = small_decoders.SIZE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 5}
+    prompts = prompts % small_decoders.VOCABULARY
+    torch.manual_seed(0)
+    model = GptOssForCausalLM(GptOssConfig(**settings, head_dim=8)).eval()
+    for name, weight in model.named_parameters():
+        if name.endswith("sinks"):
+            weight.data.normal_(1, 1)
+    with torch.no_grad():
+        weights = model(torch.from_numpy(prompts), output_attentions=True, use_cache=False).attentions
+    expected = torch.stack([1 - layer.double().sum(-1).mean((1, 2)) for layer in weights], 1)
+    found = measure_decoder(model, prompts, 100, quantities=Quantities(influence=False))
+    assert expected.min() > 0.1
+    np.testing.assert_allclose(found.no_token, expected.numpy(), atol=1e-6)
+    ordinary = measure_decoder(small_decoders.llama(), prompts, 100, quantities=Quantities(influence=False))
+    assert ordinary.no_token is None

@@ -282,6 +282,13 @@ def test_the_state_of_linear_attention_is_no_weight():
             find_layout(model, tokens)
 
 
+def test_weights_of_a_token_that_exceed_1_together_are_refused():
+    """As those of sigmoid attention would; each weight is a share by itself."""
+    model = decoders.small("llama")
+    model.model.layers[1].self_attn.register_forward_hook(lambda _module, _args, out: (out[0], out[1].sqrt()))
+    refuse(model, "add up to", "1 at most")
+
+
 def test_heads_of_different_numbers_are_refused():
     model = built(LlamaConfig(**decoders.COMMON))
     attention = model.model.layers[1].self_attn

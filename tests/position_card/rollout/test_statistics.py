@@ -151,3 +151,14 @@ def test_nothing_cannot_be_resampled(arguments):
 def test_a_level_is_a_share(interval, level):
     with refused(f"level = {level}", by=ValueError):
         interval(np.arange(5.0), level)
+
+
+@pytest.mark.parametrize("share", [0.94, 1.06, 2.0])
+def test_profiles_of_other_totals_have_no_distance_and_no_place(share):
+    profile = stacked(3)
+    with refused(f"{share:.6g}", "where 1 is expected"):
+        wasserstein(np.stack([profile[0], share * profile[1]]), profile[:2])
+    with refused(f"{share:.6g}", "where 1 is expected"):
+        mean_position(np.stack([profile[0], share * profile[1]]))
+    assert wasserstein(7 * profile[0], 7 * profile[1]) == pytest.approx(7 * wasserstein(*profile[:2]))
+    assert np.isnan(mean_position(np.full(3, np.nan)))

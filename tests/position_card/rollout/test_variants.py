@@ -83,3 +83,16 @@ def test_the_chosen_ones_come_in_their_order_by_their_names(with_alibi):
     names = [(v.estimator, v.name) for v in variants.variants(with_alibi, chosen, ["token"])]
     fixed = [("none", "d"), ("none", "last"), ("none", "uniform")]
     assert names == [*fixed, ("token", "measured"), ("token", "b")]
+
+
+def test_attention_that_a_sink_takes_is_left_out_of_shares(without):
+    """Of a sink of any size in every row, the same shares are left; a token that reads nothing keeps to itself."""
+    weights = np.full((1, PROMPTS), 1 / PROMPTS)
+    sinks = np.random.default_rng(4).uniform(0.05, 1, (LAYERS, N, 1))
+    expected = found(without, weights)
+    rows = found(replace(without, attention=without.attention * sinks), weights)
+    for key, values in rows.items():
+        np.testing.assert_allclose(values, expected[key], atol=1e-12)
+        assert values.sum() == pytest.approx(1)
+    nothing = found(replace(without, attention=np.zeros((LAYERS, N, N))), weights)
+    np.testing.assert_array_equal(nothing["token", "mean-attention"], np.eye(N)[-1:])
