@@ -240,7 +240,7 @@ ROLLOUT = "{model}/{checkpoint}/{dataset}/n{n}"
 FILES |= {
     "rollout": Row(
         "Roll attention out under every variant of Section 6.2 and compare with the measured influence.",
-        "position_card.rollout.comparison:tables",
+        "position_card.rollout.comparison:comparison_tables",
         {"measured": MEASURED},
         INTERVALS,
         outputs={

@@ -96,7 +96,7 @@ def train(
     contiguous = torch.contiguous_format  # as the gradients: the fused update reads both as they lie in memory
     members = [value.detach().clone(memory_format=contiguous).requires_grad_() for value in parameters.values()]
     trained = dict(zip(parameters, members, strict=True))
-    kept = {value: checkpoint.moments(value) for value in members}
+    kept = {value: checkpoint.initial_moments(value) for value in members}
     weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
     every = [observe_every, str(members[0].device), kappa]
     run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)

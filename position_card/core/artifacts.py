@@ -57,10 +57,10 @@ def unseal(path: str | Path, *names: str, without: Sequence[str] = ()) -> tuple[
     Raises UnusableError where the file is missing, cut short or not as it was written, or lacks an array.
     """
     with _opened(path) as (file, described):
-        wanted = names or sorted({*described["sums"], *file.keys()} - set(without))
-        if missing := set(wanted) - set(file.keys()):
+        chosen_names = names or sorted({*described["sums"], *file.keys()} - set(without))
+        if missing := set(chosen_names) - set(file.keys()):
             raise UnusableError(path, f"lacks {', '.join(sorted(missing))}")
-        arrays = {name: file.get_tensor(name) for name in wanted}
+        arrays = {name: file.get_tensor(name) for name in chosen_names}
     for name, array in arrays.items():
         if _checksum(array) != described["sums"].get(name):
             raise UnusableError(path, f"holds {name}, which has changed since it was written")

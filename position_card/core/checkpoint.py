@@ -114,25 +114,25 @@ class Clock:
         return self.before + time.process_time() - self.started
 
 
-def moments(parameter: Tensor) -> dict[str, Tensor]:
+def initial_moments(parameter: Tensor) -> dict[str, Tensor]:
     """What Adam keeps of a parameter, before the first step."""
     step, *averages = MOMENTS
     return {step: torch.zeros((), device=parameter.device)} | {name: torch.zeros_like(parameter) for name in averages}
 
 
-def training_state(parameters: Named, kept: Moments) -> dict[str, Tensor]:
+def training_state(parameters: Named, moments: Moments) -> dict[str, Tensor]:
     """Parameters and what Adam has `kept` of them, as tensors to write."""
     tensors = {}
     for name, parameter in parameters:
         tensors[f"parameter/{name}"] = parameter.detach()
-        for moment, value in kept[parameter].items():
+        for moment, value in moments[parameter].items():
             tensors[f"{moment}/{name}"] = value
     return tensors
 
 
 @torch.no_grad()
-def restore(tensors: Mapping[str, Tensor], parameters: Named, kept: Moments) -> None:
+def restore(tensors: Mapping[str, Tensor], parameters: Named, moments: Moments) -> None:
     """Put what `training_state` gave back in place."""
     for name, parameter in parameters:
         parameter.copy_(tensors[f"parameter/{name}"])
-        kept[parameter] = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}
+        moments[parameter] = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}

@@ -22,15 +22,15 @@ LOCKS = Path("/tmp/position-bias-gpus")  # of a machine: the same for all users,
 
 def requested(config: Mapping[str, Any], stage: str) -> Request:
     """What the configuration says of a stage: its own entry of `devices`, or else `device`."""
-    found: Request = config["devices"].get(stage, config["device"])
-    return found
+    device: Request = config["devices"].get(stage, config["device"])
+    return device
 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Ids of the GPUs this process may use: CUDA_VISIBLE_DEVICES where it is set, else what nvidia-smi lists."""
-    given = environment.get("CUDA_VISIBLE_DEVICES")
-    if given is not None:  # CUDA reads the list up to the first id that is none, such as -1
-        ids = (device.strip() for device in given.split(","))
+    listed_ids = environment.get("CUDA_VISIBLE_DEVICES")
+    if listed_ids is not None:  # CUDA reads the list up to the first id that is none, such as -1
+        ids = (device.strip() for device in listed_ids.split(","))
         return list(takewhile(lambda device: device and not device.startswith("-"), ids))
     return [str(index) for index, _ in enumerate(_listed())]
 
@@ -39,8 +39,8 @@ def gpu_names() -> list[str]:
     """Return what the GPUs that this process may use are called; the id of one that nvidia-smi does not list."""
     names: dict[str, str] = {}
     for line in _listed():
-        if found := re.match(r"GPU (\d+): (.+) \(UUID: (.+)\)", line):
-            names |= {found[1]: found[2], found[3]: found[2]}
+        if match := re.match(r"GPU (\d+): (.+) \(UUID: (.+)\)", line):
+            names |= {match[1]: match[2], match[3]: match[2]}
     return [names.get(gpu, gpu) for gpu in visible_gpus()]
 
 
@@ -100,18 +100,18 @@ def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: fl
     if "SLURM_JOB_ID" in os.environ:
         yield "cuda"
         return
-    with ExitStack() as held:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))
+    with ExitStack() as locks:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, locks, poll_seconds))
         yield "cuda"
 
 
-def _first_free(visible: list[str], wanted: int, held: ExitStack, poll_seconds: float) -> list[str]:
+def _first_free(visible: list[str], count: int, locks: ExitStack, poll_seconds: float) -> list[str]:
     folder = _folder_of_locks()
     while True:
-        with ExitStack() as locked:
-            free = list(islice((gpu for gpu in visible if _locks(folder / quote(gpu, safe=""), locked)), wanted))
-            if len(free) == wanted:
-                held.enter_context(locked.pop_all())
+        with ExitStack() as attempt:
+            free = list(islice((gpu for gpu in visible if _locks(folder / quote(gpu, safe=""), attempt)), count))
+            if len(free) == count:
+                locks.enter_context(attempt.pop_all())
                 return free
         time.sleep(poll_seconds)
 
@@ -137,18 +137,18 @@ def _folder_of_locks() -> Path:
     return LOCKS
 
 
-def _locks(file: Path, held: ExitStack) -> bool:
+def _locks(file: Path, locks: ExitStack) -> bool:
     """Take the lock of a file until `held` ends, unless another has it."""
     try:
-        opened = _opened(file)
+        descriptor = _opened(file)
     except OSError as error:
         raise InputError(
             f"{file}, by which jobs lock a GPU, cannot be opened ({error.strerror}); have it removed, or set device to "
             "'cpu'"
         ) from error
-    held.callback(os.close, opened)  # which frees the lock
+    locks.callback(os.close, descriptor)  # which frees the lock
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

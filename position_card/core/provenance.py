@@ -121,10 +121,10 @@ def stages(benchmarks: Path) -> dict[str, dict[str, float]]:
 
     Files of jobs that an earlier configuration had count too, as long as they lie there.
     """
-    found: dict[str, dict[str, float]] = {}
+    stage_totals: dict[str, dict[str, float]] = {}
     for path in sorted(benchmarks.glob("*/**/*.tsv")):
-        stage = found.setdefault(path.relative_to(benchmarks).parts[0], {"jobs": 0, "seconds": 0.0})
-        with path.open(encoding="utf-8", newline="") as opened:
-            stage["seconds"] += sum(float(row["s"]) for row in csv.DictReader(opened, delimiter="\t"))
+        stage = stage_totals.setdefault(path.relative_to(benchmarks).parts[0], {"jobs": 0, "seconds": 0.0})
+        with path.open(encoding="utf-8", newline="") as file:
+            stage["seconds"] += sum(float(row["s"]) for row in csv.DictReader(file, delimiter="\t"))
         stage["jobs"] += 1
-    return {name: {**stage, "seconds": round(stage["seconds"], 1)} for name, stage in found.items()}
+    return {name: {**stage, "seconds": round(stage["seconds"], 1)} for name, stage in stage_totals.items()}

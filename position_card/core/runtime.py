@@ -177,10 +177,10 @@ def _partial_path(target: Path) -> Iterator[Path]:
 def _own_path(target: Path) -> Path:
     """A path beside `target` that no other writer has. Those of processes that are no more are removed."""
     begin, end = f".{target.stem}.part-", f"-{platform.node()}{target.suffix}"
-    for left in target.parent.iterdir():
-        found = re.fullmatch(rf"{re.escape(begin)}(\d{{1,7}})-[0-9a-f]{{8}}{re.escape(end)}", left.name)
-        if found and not _runs(int(found[1])):
-            _remove(left)
+    for leftover in target.parent.iterdir():
+        match = re.fullmatch(rf"{re.escape(begin)}(\d{{1,7}})-[0-9a-f]{{8}}{re.escape(end)}", leftover.name)
+        if match and not _runs(int(match[1])):
+            _remove(leftover)
     return target.with_name(f"{begin}{os.getpid()}-{secrets.token_hex(4)}{end}")
 
 
@@ -208,8 +208,8 @@ def _settle(path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(0o666 & ~mask)
-    with path.open("rb+") as written:
-        os.fsync(written.fileno())
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 @contextmanager
@@ -219,9 +219,9 @@ def whole_directory(path: str | Path) -> Iterator[Path]:
     with _partial_path(target) as partial:
         partial.mkdir()
         yield partial
-        for written in partial.rglob("*"):
-            if written.is_file():
-                _settle(written)
+        for file in partial.rglob("*"):
+            if file.is_file():
+                _settle(file)
         while not _replaced(target, partial):  # where another writer was faster
             pass
 

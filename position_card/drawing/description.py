@@ -15,8 +15,8 @@ NUMBER = re.compile("[-\u2212$\\\\{}\\d.,^+±/%kM]+|(.*times)?10.*")  # a tick
 def described(figure: Figure) -> str:
     """The label of a figure that was drawn, how many panels it has, and all that is written in it but numbers."""
     parts, label = [part for part, _ in visible(figure)], figure.get_label()
-    written = dict.fromkeys(words(part) for part in parts if isinstance(part, Text))
-    texts = "; ".join(text for text in written if text not in ("", label) and not NUMBER.fullmatch(text))
+    texts_in_order = dict.fromkeys(words(part) for part in parts if isinstance(part, Text))
+    texts = "; ".join(text for text in texts_in_order if text not in ("", label) and not NUMBER.fullmatch(text))
     number = sum(isinstance(part, Axes) for part in parts)
     panels = "1 panel" if number == 1 else f"{number} panels"
     return f"{label}. {panels}, with the texts: {texts}"

@@ -34,10 +34,10 @@ def counted(table: pd.DataFrame, what: str = "seed") -> str:
 
 def from_to(numbers: Iterable[int], what: str = "") -> str:
     """Numbers of seeds, or other things, of which the least and the greatest are told: "3 to 5 seeds"."""
-    known = set(numbers)
-    low, high = min(known), max(known)
-    told = f"{low}" if low == high else f"{low} to {high}"
-    return f"{told} {what}{'' if told == '1' else 's'}" if what else told
+    distinct = set(numbers)
+    low, high = min(distinct), max(distinct)
+    span = f"{low}" if low == high else f"{low} to {high}"
+    return f"{span} {what}{'' if span == '1' else 's'}" if what else span
 
 
 def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, every: int = 0, **line: Any) -> None:
@@ -67,11 +67,11 @@ def marked(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, An
 def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, aside: float, **mark: Any) -> None:
     """Means as marks with bars, moved by `aside` from their places; `mark` is what else marks and line look like."""
     means = over_seeds(table, at, level)
-    where = means[at] + aside
-    known = means["low"].notna().to_numpy()
-    axes.vlines(where[known], means["low"][known], means["high"][known], color=look.colour, linewidth=0.9, zorder=3)
-    drawn = {"color": look.colour, "marker": look.marker, "markerfacecolor": look.inside, "linestyle": "", **mark}
-    axes.plot(where, means["mean"], **{"markersize": 3.5, "zorder": 4, **drawn})
+    places = means[at] + aside
+    bars = means["low"].notna().to_numpy()
+    axes.vlines(places[bars], means["low"][bars], means["high"][bars], color=look.colour, linewidth=0.9, zorder=3)
+    style = {"color": look.colour, "marker": look.marker, "markerfacecolor": look.inside, "linestyle": "", **mark}
+    axes.plot(places, means["mean"], **{"markersize": 3.5, "zorder": 4, **style})
 
 
 def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float) -> None:

@@ -50,8 +50,8 @@ class Look(NamedTuple):
 
     def entry(self, **look: Any) -> Line2D:
         """For a legend: its line and mark; `look` is what else they look like."""
-        shown = {"linestyle": self.line, "linewidth": self.width, "marker": self.marker, "markersize": 3.5}
-        return Line2D([], [], color=self.colour, label=self.name, **{**shown, "markerfacecolor": self.inside, **look})
+        style = {"linestyle": self.line, "linewidth": self.width, "marker": self.marker, "markersize": 3.5}
+        return Line2D([], [], color=self.colour, label=self.name, **{**style, "markerfacecolor": self.inside, **look})
 
 
 VARIANTS = {  # of the rollout, and the measurement that they predict: Herasimchyk et al. 2026
@@ -115,14 +115,14 @@ def model_looks(names: Iterable[str]) -> dict[str, Look]:
 
     One that MODELS does not know has one of OTHER_MODELS, which follows from its name, or the next that is free.
     """
-    shown = list(dict.fromkeys(names))
-    taken: dict[int, str] = {}
-    for name in sorted(set(shown) - set(MODELS)):
+    ordered = list(dict.fromkeys(names))
+    name_by_place: dict[int, str] = {}
+    for name in sorted(set(ordered) - set(MODELS)):
         first = zlib.crc32(name.encode())
         places = [(first + step) % len(OTHER_MODELS) for step in range(len(OTHER_MODELS))]
-        taken[next((place for place in places if place not in taken), places[0])] = name
-    others = {name: OTHER_MODELS[place]._replace(name=name) for place, name in taken.items()}
-    return {name: MODELS.get(name) or others[name] for name in shown}
+        name_by_place[next((place for place in places if place not in name_by_place), places[0])] = name
+    others = {name: OTHER_MODELS[place]._replace(name=name) for place, name in name_by_place.items()}
+    return {name: MODELS.get(name) or others[name] for name in ordered}
 
 
 def shades(values: Iterable[float]) -> dict[float, Colour]:
@@ -189,21 +189,21 @@ def legend(
     """
     root = figure.figure
     title = balanced(str(root.get_label()), TITLE * root.get_figwidth())
-    told = balanced(settings, 0.95 * root.get_figwidth())
-    written = [_outside(figure, "upper center", title, above)]
-    written[0].get_title().set_fontweight("bold")
+    settings_lines = balanced(settings, 0.95 * root.get_figwidth())
+    legends = [_outside(figure, "upper center", title, above)]
+    legends[0].get_title().set_fontweight("bold")
     if settings or below:
-        written.append(_outside(figure, "lower center", told, below))
+        legends.append(_outside(figure, "lower center", settings_lines, below))
     if isinstance(figure, Figure):
-        taken = sum(float(each.get_window_extent().height) / figure.dpi + AROUND for each in written)
-        figure.set_figheight(min(TALLEST, figure.get_figheight() + taken))
+        height = sum(float(block.get_window_extent().height) / figure.dpi + AROUND for block in legends)
+        figure.set_figheight(min(TALLEST, figure.get_figheight() + height))
 
 
 def _outside(figure: Figure | SubFigure, where: str, title: Sequence[str], entries: Sequence[Artist]) -> Legend:
     """A title with entries below it, in as few lines as the page is wide enough for, outside all panels."""
     place: Any = f"outside {where}"
     for columns in range(max(len(entries), 1), 0, -1):
-        made = figure.legend(
+        block = figure.legend(
             handles=list(entries),
             loc=place,
             ncols=columns,
@@ -211,8 +211,8 @@ def _outside(figure: Figure | SubFigure, where: str, title: Sequence[str], entri
             columnspacing=1.2,
             title="\n".join(title) or None,
         )
-        made.get_title().set_multialignment("center")
-        if columns == 1 or made.get_window_extent().width <= figure.bbox.width:
+        block.get_title().set_multialignment("center")
+        if columns == 1 or block.get_window_extent().width <= figure.bbox.width:
             break
-        made.remove()
-    return made
+        block.remove()
+    return block

@@ -36,9 +36,9 @@ ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of 
 EXPERTS = torch.ops.aten._grouped_mm.default  # products of each expert's weights with the tokens that it is given
 
 
-def _grouped_product(tokens: Tensor, weights: Tensor, *others: Any, **named: Any) -> Tensor:
-    """Do as EXPERTS does on tensors without values, where it knows bfloat16 alone."""
-    return EXPERTS(tokens.bfloat16(), weights.bfloat16(), *others, **named).to(tokens.dtype)
+def _grouped_product(tokens: Tensor, weights: Tensor, *others: Any, **keywords: Any) -> Tensor:
+    """Compute EXPERTS on tensors without values, for which torch has it in bfloat16 alone."""
+    return EXPERTS(tokens.bfloat16(), weights.bfloat16(), *others, **keywords).to(tokens.dtype)
 
 
 class Counting(TorchDispatchMode):
@@ -47,27 +47,27 @@ class Counting(TorchDispatchMode):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.alive = self.peak = self.operations = 0
-        self._held: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
+        self._alive: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
         for tensor in (*model.parameters(), *model.buffers()):
-            self._held[self._reference(tensor)] = 0
+            self._alive[self._reference(tensor)] = 0
 
     def _reference(self, tensor: Tensor) -> Any:
         return weakref.ref(tensor.untyped_storage(), self._free)
 
     def _free(self, reference: Any) -> None:
-        self.alive -= self._held.pop(reference)
+        self.alive -= self._alive.pop(reference)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        named = kwargs or {}
+        keywords = kwargs or {}
         if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
             return 1  # a model asks whether a mask or positions are the usual ones
-        out = (_grouped_product if args and function is EXPERTS and args[0].is_meta else function)(*args, **named)
+        out = (_grouped_product if args and function is EXPERTS and args[0].is_meta else function)(*args, **keywords)
         if formula := flop_registry.get(function._overloadpacket):
-            self.operations += formula(*args, **named, out_val=out)
+            self.operations += formula(*args, **keywords, out_val=out)
         for tensor in tree_leaves(out):
-            if isinstance(tensor, Tensor) and (reference := self._reference(tensor)) not in self._held:
-                self._held[reference] = tensor.untyped_storage().nbytes()
-                self.alive += self._held[reference]
+            if isinstance(tensor, Tensor) and (reference := self._reference(tensor)) not in self._alive:
+                self._alive[reference] = tensor.untyped_storage().nbytes()
+                self.alive += self._alive[reference]
         self.peak = max(self.peak, self.alive)
         return out
 
@@ -117,10 +117,10 @@ class DecoderSize:
         What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
         logits of every head by row and by distance.
         """
-        read = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
-        batch = max(1, tokens // n) * (self.pass_cost(n, precision, recomputed=recomputed).peak + read)
-        kept = 4 * self.layers * n * (n if n <= MATRICES_UP_TO else 1) + 32 * self.layers * self.heads * n
-        return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + kept
+        attention = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
+        batch = max(1, tokens // n) * (self.pass_cost(n, precision, recomputed=recomputed).peak + attention)
+        sums = 4 * self.layers * n * (n if n <= MATRICES_UP_TO else 1) + 32 * self.layers * self.heads * n
+        return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + sums
 
 
 @lru_cache(maxsize=64)
@@ -160,8 +160,8 @@ def available(device: str) -> float | None:
     if device != "cpu":
         count = torch.cuda.device_count() if device == "balanced" else 1
         return float(sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(count)))
-    told = Path("/proc/meminfo")
-    lines = told.read_text(encoding="ascii").splitlines() if told.exists() else []
+    meminfo = Path("/proc/meminfo")
+    lines = meminfo.read_text(encoding="ascii").splitlines() if meminfo.exists() else []
     return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
 
 

@@ -82,12 +82,12 @@ def fitted_kernel(rows: Array, distances: Array, window: int | None = None) -> A
     bands = np.zeros((3, reach - 1))  # above the diagonal, on it and below
     bands[0, 1:] = bands[2, :-1] = -(n - k[1:])
     bands[1] = 2 * (n - k) - 1 - 1 / (k + 1)
-    wanted = distances[:, 1:reach] - np.append(distances[:, 2:reach], np.zeros((heads, 1)), axis=1)
-    wanted -= rows[:, 1:reach] / (k + 1)
+    right_hand_side = distances[:, 1:reach] - np.append(distances[:, 2:reach], np.zeros((heads, 1)), axis=1)
+    right_hand_side -= rows[:, 1:reach] / (k + 1)
     # all rows from the last distance on have it: (n-k) (s_k - s_(k-1)) - (n-k) s_k / reach = D_k - sum of R_i / reach
     bands[1, -1] = (n - reach + 1) * (1 - 1 / reach)
-    wanted[:, -1] = distances[:, reach - 1] - rows[:, reach - 1 :].sum(-1) / reach
-    sums = solve_banded((1, 1), bands, wanted.T).T
+    right_hand_side[:, -1] = distances[:, reach - 1] - rows[:, reach - 1 :].sum(-1) / reach
+    sums = solve_banded((1, 1), bands, right_hand_side.T).T
     kernel = np.zeros((heads, n))
     kernel[:, 1:reach] = np.diff(sums, axis=1, prepend=0)
     return kernel
@@ -105,8 +105,8 @@ def fitted_without_first(rows: Array, distances: Array, first: Array, window: in
     largest distance: it has the value of the one before.
     """
     n = rows.shape[1]
-    read = np.where(np.arange(n) < (n if window is None else window), first, 0)
-    kernel = fitted_kernel((rows - read)[:, 1:], (distances - first)[:, :-1], window)
+    first_logits_read = np.where(np.arange(n) < (n if window is None else window), first, 0)
+    kernel = fitted_kernel((rows - first_logits_read)[:, 1:], (distances - first)[:, :-1], window)
     last = kernel[:, -1:] if window is None or window >= n else np.zeros((len(kernel), 1))
     return np.append(kernel, last, axis=1)
 

@@ -1,8 +1,8 @@
 """The measuring pass: one forward and backward pass a batch, of a decoder of any architecture.
 
-The first prompt tells the layout of the model, and proves it (`layout`). Hooks then reduce each layer's tensors as they
-pass by, so that no layer's tensors outlive it. What an interval needs is kept for each prompt; means over prompts are
-kept of what would be too large. A long measurement keeps what it has seen on disk, and goes on from there.
+The first prompt shows the layout of the model, and proves it (`layout`). Hooks then reduce each layer's tensors as they
+pass by, so that no layer's tensors outlive it. Quantities with intervals are kept for each prompt; of larger ones, only
+the mean over prompts is kept. A long measurement writes checkpoints, and goes on from the last one.
 """
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ OF_PROMPTS = {  # what a message calls the quantities that are kept of each prom
 
 @dataclass(frozen=True)
 class Quantities:
-    """What is measured beside lambda, mean attention, kernels and loss."""
+    """The quantities that are measured, besides lambda, mean attention, kernels and loss, which always are."""
 
     influence: bool = True  # and lambda of the backward pass; without them there is no backward pass
     target: str | int = "p"  # what influence is the gradient of (`quantities.differentiated`)
@@ -109,7 +109,7 @@ def _require_length(model: PreTrainedModel, n: int, quantities: Quantities) -> N
 
 
 class _Record:
-    """Listens to the layers, and reduces what passes by."""
+    """Hooks on the layers of a model, which reduce the tensors of each layer to tallied quantities as they pass by."""
 
     def __init__(self, model: PreTrainedModel, layout: Layout, quantities: Quantities, n: int) -> None:
         self.model, self.layout, self.quantities, self.n = model, layout, quantities, n
@@ -117,83 +117,83 @@ class _Record:
         self.alibi = families.family_of(model.config)
         self.backward = quantities.influence and all(layer.update.order != "parallel" for layer in layout.layers)
         self.tally = Tally()
-        self.hears = False  # layers that are computed again, for the backward pass, go unheard
+        self.listens = False  # False while layers are computed again for the backward pass
         self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update
         self.gradient: dict[int, Tensor] = {}  # at x + u, from there back to the block's entry
 
     def measure_batch(self, tokens: Tensor) -> None:
         """Measure a batch of prompts [B, n]."""
-        self.hears, latest = True, min(PREDICTED, self.n - 1)
+        self.listens, latest = True, min(PREDICTED, self.n - 1)
         if self.quantities.influence:
-            influence, lost = quantities.influence_and_loss(self.model, tokens, latest, self.quantities.target)
+            influence, losses = quantities.influence_and_loss(self.model, tokens, latest, self.quantities.target)
             self.tally.add_prompts("influence", influence)
         else:
-            lost = quantities.loss(self.model, tokens, latest)
-        self.tally.add_prompts("loss", lost)
+            losses = quantities.loss(self.model, tokens, latest)
+        self.tally.add_prompts("loss", losses)
         self.tally.end_batch()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear the layers of the model while the context is open."""
+        """Keep the hooks on the model while the context is open."""
         layers = list(enumerate(self.layout.layers))
-        handles = [handle for place, _ in layers for handle in self._hooks(place)]
-        handles.append(self.model.register_forward_hook(lambda *_: setattr(self, "hears", False)))
-        listeners = {layer.attention: partial(self.read, place) for place, layer in layers}
-        with hooked(handles), capture.heard(listeners) if self.layout.products else nullcontext():
+        handles = [handle for place, _ in layers for handle in self._register_hooks(place)]
+        handles.append(self.model.register_forward_hook(lambda *_: setattr(self, "listens", False)))
+        listeners = {layer.attention: partial(self.add_products, place) for place, layer in layers}
+        with hooked(handles), capture.listening(listeners) if self.layout.products else nullcontext():
             yield
 
-    def _hooks(self, place: int) -> Iterator[Any]:
+    def _register_hooks(self, place: int) -> Iterator[Any]:
         layer = self.layout.layers[place]
 
-        def before(module: nn.Module, hear: Callable[[int, Tensor], None]) -> Any:
-            def hook(_module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-                if self.hears:
-                    hear(place, stream_of(args, named))
+        def before(module: nn.Module, listener: Callable[[int, Tensor], None]) -> Any:
+            def hook(_module: nn.Module, args: tuple[Any, ...], arguments: dict[str, Any]) -> None:
+                if self.listens:
+                    listener(place, stream_of(args, arguments))
 
             return module.register_forward_pre_hook(hook, with_kwargs=True)
 
-        def after(module: nn.Module, hear: Callable[[int, Any], None]) -> Any:
+        def after(module: nn.Module, listener: Callable[[int, Any], None]) -> Any:
             def hook(_module: nn.Module, _args: tuple[Any, ...], out: Any) -> None:
-                if self.hears:
-                    hear(place, out)
+                if self.listens:
+                    listener(place, out)
 
             return module.register_forward_hook(hook)
 
-        yield before(layer.block, self.enter)
+        yield before(layer.block, self.enter_block)
         if self.quantities.gram:
-            yield before(layer.attention, self.compare)
-        yield after(layer.attention, self.attend)
-        yield after(layer.update.module, self.update)
+            yield before(layer.attention, self.add_input_cosines)
+        yield after(layer.attention, self.add_attention)
+        yield after(layer.update.module, self.add_update)
         if self.alibi:
-            yield after(layer.attention.get_submodule(self.alibi.query_key_value), self.project)
+            yield after(layer.attention.get_submodule(self.alibi.query_key_value), self.add_content_logits)
 
-    def enter(self, place: int, stream: Tensor) -> None:
+    def enter_block(self, place: int, stream: Tensor) -> None:
         self.residual[place] = quantities.squared_norms(stream)
         if self.backward and stream.requires_grad:
-            stream.register_hook(partial(self.return_to_entry, place))
+            stream.register_hook(partial(self.add_backward_mixing, place))
 
-    def compare(self, place: int, inputs: Tensor) -> None:
+    def add_input_cosines(self, place: int, inputs: Tensor) -> None:
         unit = quantities.unit_vectors(inputs)
         self.tally.add_layer("recency", place, quantities.cosine_recency(unit))
         if self.matrices:
             quantities.add_cosines(self.tally.total("gram", place, (self.n, self.n), unit), unit)
 
-    def read(self, place: int, seen: capture.AttentionInputs) -> None:
-        if not self.hears:
+    def add_products(self, place: int, inputs: capture.AttentionInputs) -> None:
+        if not self.listens:
             return
         layer = self.layout.layers[place]
-        query, key = seen.query.detach(), seen.key.detach()
+        query, key = inputs.query.detach(), inputs.key.detach()
         for name, sums in zip(("rows", "distances"), kernels.logit_sums(query, key, layer.window), strict=True):
-            self.tally.add(name, place, seen.scaling * sums.double())
+            self.tally.add(name, place, inputs.scaling * sums.double())
         if self.quantities.apart:
-            self.tally.add("first", place, seen.scaling * kernels.first_logits(query, key).double())
+            self.tally.add("first", place, inputs.scaling * kernels.first_logits(query, key).double())
         if self.layout.rotary:
-            summed = (part.float().sum(0, keepdim=True) for part in (query, key))
-            still = layer.rotation.undo(*summed) if layer.rotation else summed
-            for name, part in zip(("query", "key"), still, strict=True):
+            sums_of_batch = (part.float().sum(0, keepdim=True) for part in (query, key))
+            before_rotation = layer.rotation.undo(*sums_of_batch) if layer.rotation else sums_of_batch
+            for name, part in zip(("query", "key"), before_rotation, strict=True):
                 self.tally.add(name, place, part[0].mean(-2).double())
 
-    def attend(self, place: int, out: Any) -> None:
+    def add_attention(self, place: int, out: Any) -> None:
         weights = weights_of(out, self.n)
         assert weights is not None
         weights = weights.detach().float()
@@ -204,7 +204,7 @@ class _Record:
         else:
             self.tally.add("by distance", place, _distance_sums(total))
 
-    def project(self, place: int, fused: Tensor) -> None:
+    def add_content_logits(self, place: int, fused: Tensor) -> None:
         query, key = (part.float() for part in families.query_and_key(fused.detach(), self.model.config))
         self.tally.add_layer("diagonal", place, quantities.diagonal_mean(query, key))
         self.tally.add_layer("below", place, quantities.below_diagonal_mean(query, key))
@@ -212,7 +212,7 @@ class _Record:
             total = self.tally.total("content", place, (self.layout.heads, self.n, self.n), query)
             quantities.add_logits(total, query, key)
 
-    def update(self, place: int, out: Any) -> None:
+    def add_update(self, place: int, out: Any) -> None:
         update, scale = first_of(out), self.layout.layers[place].update.scale
         added = quantities.squared_norms(update) * scale**2
         residual = self.residual.pop(place).to(added.device)  # of several GPUs, it was seen on that of the block before
@@ -222,22 +222,22 @@ class _Record:
         if self.quantities.apart:
             self.tally.add_layer(FROBENIUS_APART, place, quantities.frobenius_mixing(residual[:, 1:], added[:, 1:]))
         if self.backward and update.requires_grad:
-            update.register_hook(partial(self.return_to_update, place))
+            update.register_hook(partial(self.take_gradient_at_update, place))
 
-    def return_to_update(self, place: int, gradient: Tensor) -> None:
+    def take_gradient_at_update(self, place: int, gradient: Tensor) -> None:
         self.gradient[place] = gradient.detach().float() / self.layout.layers[place].update.scale
 
-    def return_to_entry(self, place: int, gradient: Tensor) -> None:
+    def add_backward_mixing(self, place: int, gradient: Tensor) -> None:
         past = self.gradient.pop(place).view(gradient.shape).to(gradient.device)
         self.tally.add_layer(BACKWARD, place, quantities.backward_mixing(past, gradient.detach().float()))
 
     def measurement(self, documents: NDArray[np.int64]) -> Measurement:
-        """Return what was seen. Raises InputError where a value of a prompt is not finite."""
-        known = {name: self.tally.by_prompt(name) for name in OF_PROMPTS if name in self.tally.prompts}
-        passes.require_finite({OF_PROMPTS[name]: values for name, values in known.items()})
-        if np.abs(known["no_token"]).max() <= tolerance(self.model.dtype, 1):
-            del known["no_token"]
-        mixings = {estimator: known.pop(estimator) for estimator in MIXINGS if estimator in known}
+        """Return the measurement of all prompts. Raises InputError where a value of a prompt is not finite."""
+        by_prompt = {name: self.tally.by_prompt(name) for name in OF_PROMPTS if name in self.tally.prompts}
+        passes.require_finite({OF_PROMPTS[name]: values for name, values in by_prompt.items()})
+        if np.abs(by_prompt["no_token"]).max() <= tolerance(self.model.dtype, 1):
+            del by_prompt["no_token"]
+        mixings = {estimator: by_prompt.pop(estimator) for estimator in MIXINGS if estimator in by_prompt}
         attention, by_distance = self._attention(len(documents))
         return Measurement(
             documents=documents,
@@ -249,14 +249,14 @@ class _Record:
             slopes=families.effective_slopes(self.model.config),
             content=self._mean("content", len(documents)),
             gram=self._mean("gram", len(documents)),
-            **known,
+            **by_prompt,
         )
 
     def _mean(self, name: str, count: int) -> Floats | None:
         return self.tally.means(name, len(self.layout.layers), count)
 
     def _attention(self, prompts: int) -> tuple[Floats | None, Floats]:
-        """Mean attention, where it was kept, and the mean by distance."""
+        """Return mean attention, None for long prompts, and the mean by distance."""
         count = prompts * self.layout.heads
         attention, sums = self._mean("attention", count), self._mean("by distance", count)
         if attention is not None:
@@ -265,23 +265,24 @@ class _Record:
         return attention, (sums / np.arange(self.n, 0, -1)).astype(np.float32)
 
     def _kernels(self, prompts: int) -> dict[str, Floats]:
+        """Fit the kernels of every layer, by name, as far as queries and keys can be seen."""
         if not self.layout.products:
             return {}
 
         def mean(name: str, place: int) -> Tensor:
             return self.tally.sums[f"{name}/{place}"].double().cpu() / prompts
 
-        found: defaultdict[str, list[Array]] = defaultdict(list)
+        fitted: defaultdict[str, list[Array]] = defaultdict(list)
         for place, layer in enumerate(self.layout.layers):
             sums = mean("rows", place).numpy(), mean("distances", place).numpy()
-            found["toeplitz"].append(kernels.fitted_kernel(*sums, layer.window))
+            fitted["toeplitz"].append(kernels.fitted_kernel(*sums, layer.window))
             if self.quantities.apart:
                 without_first = kernels.fitted_without_first(*sums, mean("first", place).numpy(), layer.window)
-                found[TOEPLITZ_APART].append(without_first)
+                fitted[TOEPLITZ_APART].append(without_first)
             if self.layout.rotary:
                 vectors = mean("query", place), mean("key", place)
-                found["rotary"].append(kernels.rotary_kernel(*vectors, layer.scaling, self.n, layer.rotation))
-        return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in found.items()}
+                fitted["rotary"].append(kernels.rotary_kernel(*vectors, layer.scaling, self.n, layer.rotation))
+        return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in fitted.items()}
 
 
 def _distance_sums(attention: Tensor) -> Tensor:

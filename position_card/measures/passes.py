@@ -130,12 +130,12 @@ def in_parts(
     """Make all parts of what is measured on prompts [N, n], and keep each: after a kill those that are kept stay."""
     run = _run(resumption, prompts)
     state = checkpoint.resumed(resumption.path, run, "measuring")
-    kept = state.tensors if state else {}
+    arrays = state.tensors if state else {}
     for name, make in parts.items():
-        if name not in kept:
-            kept[name] = torch.from_numpy(make())
-            checkpoint.write(resumption.path, run, checkpoint.State(len(kept), {}, kept))
-    return {name: kept[name].numpy() for name in parts}
+        if name not in arrays:
+            arrays[name] = torch.from_numpy(make())
+            checkpoint.write(resumption.path, run, checkpoint.State(len(arrays), {}, arrays))
+    return {name: arrays[name].numpy() for name in parts}
 
 
 @contextmanager
@@ -164,21 +164,21 @@ def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
             block.forward = forward
 
 
-def reuses(anew: Callable[[], Tensor], again: Callable[[], Tensor], every: str) -> bool:
-    """Whether a model predicts the same, distributions [B, V], from all tokens and from what it keeps of a prefix.
+def reuses(predict_anew: Callable[[], Tensor], predict_from_prefix: Callable[[], Tensor], pass_name: str) -> bool:
+    """Whether a model predicts the same, distributions [B, V], from all tokens and from its cache of a prefix.
 
     Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
-    log then says why `every` pass, in words, takes all tokens.
+    log then says why the pass of this name takes all tokens.
     """
-    expected = anew()
+    expected = predict_anew()
     try:
-        found = again()
+        continued = predict_from_prefix()
     except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        log.info("%s passes all tokens: the model cannot go on from a prefix (%s)", every, error)
+        log.info("%s passes all tokens: the model cannot go on from a prefix (%s)", pass_name, error)
         return False
-    same = float((found - expected).abs().sum(-1).max()) / 2 < SAME_PREDICTION
+    same = float((continued - expected).abs().sum(-1).max()) / 2 < SAME_PREDICTION
     if not same:
-        log.info("%s passes all tokens: with what it keeps of a prefix, the model predicts something else", every)
+        log.info("%s passes all tokens: with what it keeps of a prefix, the model predicts something else", pass_name)
     return same
 
 

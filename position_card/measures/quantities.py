@@ -26,8 +26,8 @@ def influence_and_loss(
     are needed.
     """
     embeddings, logits = prediction(model, tokens, latest)
-    said = differentiated(logits[:, -1].float(), target)
-    (gradient,) = torch.autograd.grad(said.sum(), embeddings)  # prompts do not interact: one backward pass
+    values = differentiated(logits[:, -1].float(), target)
+    (gradient,) = torch.autograd.grad(values.sum(), embeddings)  # prompts do not interact: one backward pass
     return gradient.float().norm(dim=-1), _cross_entropy(logits, tokens)
 
 
@@ -53,8 +53,8 @@ def differentiated(logits: Tensor, target: str | int) -> Tensor:
 def prediction(model: PreTrainedModel, tokens: Tensor, latest: int) -> tuple[Tensor, Tensor]:
     """Return input embeddings [B, n, width] that require gradients, and logits of the last `latest` + 1 positions."""
     embeddings = model.get_input_embeddings()(tokens).detach().requires_grad_()
-    given = embeddings.clone()  # some models scale what they are given in place, which no leaf allows
-    return embeddings, model(inputs_embeds=given, use_cache=False, logits_to_keep=latest + 1).logits[:, -latest - 1 :]
+    inputs = embeddings.clone()  # some models scale what they are given in place, which no leaf allows
+    return embeddings, model(inputs_embeds=inputs, use_cache=False, logits_to_keep=latest + 1).logits[:, -latest - 1 :]
 
 
 @torch.no_grad()
@@ -69,10 +69,10 @@ def loss(model: PreTrainedModel, tokens: Tensor, latest: int) -> Tensor:
 
 def _cross_entropy(logits: Tensor, tokens: Tensor) -> Tensor:
     """Of the last tokens [B, n], from the logits of as many positions and of one more."""
-    said = logits[:, :-1].detach().float()
-    expected = tokens[:, -said.shape[1] :]
+    predicted = logits[:, :-1].detach().float()
+    expected = tokens[:, -predicted.shape[1] :]
     # Flattened, since a sum over classes that are not neighbours in memory loses up to 3e-4 nats to rounding.
-    return cross_entropy(said.flatten(0, 1), expected.flatten(), reduction="none").view_as(expected).mean(-1)
+    return cross_entropy(predicted.flatten(0, 1), expected.flatten(), reduction="none").view_as(expected).mean(-1)
 
 
 def squared_norms(stream: Tensor) -> Tensor:

@@ -43,18 +43,18 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -
     count = max(FEWEST, n + OTHERS)
     counts = Counter(word for text in texts for word in WORD.findall(text))
     before = encoded(tokenizer, "the").ids  # some tokenizers put a blank before every text
-    found: list[int] = []
+    token_ids: list[int] = []
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
         ids = encoded(tokenizer, f"the {word}").ids[len(before) :]
-        if len(ids) == 1 and ids[0] not in found:
-            found.append(ids[0])
-        if len(found) == count:
+        if len(ids) == 1 and ids[0] not in token_ids:
+            token_ids.append(ids[0])
+        if len(token_ids) == count:
             break
-    if len(found) < n + cue:
+    if len(token_ids) < n + cue:
         raise InputError(
-            f"recall needs {n + cue} words that are single tokens, but the text has {len(found)}; give more text"
+            f"recall needs {n + cue} words that are single tokens, but the text has {len(token_ids)}; give more text"
         )
-    return np.array(found)
+    return np.array(token_ids)
 
 
 def random_contexts(words: TokenIds, n: int, count: int, cue: int, seed: int) -> TokenIds:
@@ -95,7 +95,7 @@ def measure_recall(
     device = model.get_input_embeddings().weight.device
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
     batch = max(1, tokens_per_batch // (contexts.shape[1] + len(before)))
-    kept = _reuses(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
+    reuses_context = _reuses(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
 
     def ask(rows: Tensor) -> None:
         for row in rows:
@@ -104,7 +104,7 @@ def measure_recall(
             begins = torch.from_numpy(places(n, cue)).to(device)
             passages = context[begins[:, None] + torch.arange(cue, device=device)]
             followed = context[begins + cue]
-            reader = _Reader(model, torch.cat([context.new_tensor(before), context]), kept)
+            reader = _Reader(model, torch.cat([context.new_tensor(before), context]), reuses_context)
             answers = [reader.after(some) for some in passages.split(batch)]
             likeliest = torch.cat([vocabulary[answer[:, vocabulary].argmax(-1)] for answer in answers])
             probability = torch.cat(answers).gather(1, followed[:, None])[:, 0]
@@ -119,9 +119,9 @@ def measure_recall(
 class _Reader:
     """A model that has read a context, and is asked what follows after further tokens."""
 
-    def __init__(self, model: PreTrainedModel, context: Tensor, kept: bool) -> None:
+    def __init__(self, model: PreTrainedModel, context: Tensor, reuses_context: bool) -> None:
         self.model, self.context, self.cache = model, context[None], None
-        if kept:
+        if reuses_context:
             with torch.no_grad():
                 self.cache = model(self.context, use_cache=True, logits_to_keep=1).past_key_values
 
@@ -142,7 +142,7 @@ def _reuses(model: PreTrainedModel, context: Tensor, cue: int) -> bool:
     """Whether the model predicts the same where it reads a context [n] once, tried on its last words as the cue."""
     tokens = context[-cue - 1 : -1].expand(2, -1)
 
-    def answer(kept: bool) -> Tensor:
-        return _Reader(model, context, kept).after(tokens)
+    def answer(reuses_context: bool) -> Tensor:
+        return _Reader(model, context, reuses_context).after(tokens)
 
     return reuses(partial(answer, False), partial(answer, True), "every question")

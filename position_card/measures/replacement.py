@@ -39,7 +39,7 @@ def donors(prompts: TokenIds, positions: Sequence[int], seed: int) -> TokenIds:
     InputError where no prompt has another token.
     """
     generator = np.random.default_rng(seed)
-    drawn = np.empty((len(prompts), len(positions)), np.int64)
+    token_ids = np.empty((len(prompts), len(positions)), np.int64)
     for place, position in enumerate(positions):
         pool = prompts[:, position]
         if (pool == pool[0]).all():
@@ -51,8 +51,8 @@ def donors(prompts: TokenIds, positions: Sequence[int], seed: int) -> TokenIds:
                 raise InputError(
                     f"no prompt has another token at position {position}; give more prompts, or other text"
                 )
-            drawn[row, place] = generator.choice(others, replace=False)
-    return drawn
+            token_ids[row, place] = generator.choice(others, replace=False)
+    return token_ids
 
 
 def batches(prompts: TokenIds, tokens_per_batch: int, doing: str) -> Iterator[slice]:
@@ -81,31 +81,31 @@ def changes(
     replaces the token. What the model has computed of the tokens before a position is used again, where that changes
     nothing.
     """
-    found = np.empty(others.shape)
-    kept = _reuses(model, _embedded(model, prompts[:1]))
-    for here in batches(prompts, tokens_per_batch, "replacing tokens of"):
-        embeddings = _embedded(model, prompts[here])
-        expected, cache = _next_token(model, embeddings, None, kept)
+    distances = np.empty(others.shape)
+    reuses_prefix = _reuses(model, _embedded(model, prompts[:1]))
+    for rows in batches(prompts, tokens_per_batch, "replacing tokens of"):
+        embeddings = _embedded(model, prompts[rows])
+        expected, cache = _next_token(model, embeddings, None, reuses_prefix)
         for place in np.argsort(positions)[::-1]:
             position = positions[place]
-            other = _embedded(model, others[here, place, None])
-            moved = embeddings[:, position : position + 1]
-            moved = moved + step * (other - moved)
-            ending = torch.cat([moved, embeddings[:, position + 1 :]], 1)
+            other = _embedded(model, others[rows, place, None])
+            embedding = embeddings[:, position : position + 1]
+            embedding = embedding + step * (other - embedding)
+            ending = torch.cat([embedding, embeddings[:, position + 1 :]], 1)
             changed = _with_ending(model, embeddings[:, :position], ending, cache)
-            found[here, place] = total_variation(expected, changed).cpu()
-    return found
+            distances[rows, place] = total_variation(expected, changed).cpu()
+    return distances
 
 
 def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_per_batch: int) -> Array:
     """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
-    found = []
-    for here in batches(prompts, tokens_per_batch, "deleting a token of"):
-        embeddings = _embedded(model, prompts[here])
+    distances = []
+    for rows in batches(prompts, tokens_per_batch, "deleting a token of"):
+        embeddings = _embedded(model, prompts[rows])
         shorter = torch.cat([embeddings[:, :position], embeddings[:, position + 1 :]], 1)
-        expected, changed = (_next_token(model, given, None, False)[0] for given in (embeddings, shorter))
-        found.append(total_variation(expected, changed).cpu().numpy())
-    return np.concatenate(found)
+        expected, changed = (_next_token(model, inputs, None, False)[0] for inputs in (embeddings, shorter))
+        distances.append(total_variation(expected, changed).cpu().numpy())
+    return np.concatenate(distances)
 
 
 def total_variation(one: Tensor, other: Tensor) -> Tensor:
@@ -121,13 +121,13 @@ def _embedded(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
 
 
 def _next_token(
-    model: PreTrainedModel, embeddings: Tensor, cache: Cache | None, kept: bool
+    model: PreTrainedModel, embeddings: Tensor, cache: Cache | None, use_cache: bool
 ) -> tuple[Tensor, Cache | None]:
     """The distribution of the next token, float64 [B, V], and what is kept of the tokens for others that follow."""
     with torch.no_grad():
-        given = embeddings.clone()  # some models scale what they are given in place
-        out = model(inputs_embeds=given, past_key_values=cache, use_cache=kept, logits_to_keep=1)
-    return out.logits[:, -1].double().softmax(-1), out.past_key_values if kept else None
+        inputs = embeddings.clone()  # some models scale what they are given in place
+        out = model(inputs_embeds=inputs, past_key_values=cache, use_cache=use_cache, logits_to_keep=1)
+    return out.logits[:, -1].double().softmax(-1), out.past_key_values if use_cache else None
 
 
 def _with_ending(model: PreTrainedModel, beginning: Tensor, ending: Tensor, cache: Cache | None) -> Tensor:

@@ -101,26 +101,26 @@ def measure_spans(
     model.eval().requires_grad_(False)
     if (longest := max(map(len, spans))) > others.shape[1]:
         raise InputError(f"the other text has {others.shape[1]} tokens, but a span has {longest}; give a longer text")
-    moved = spans_by_order(len(spans))
-    found = {
+    by_order = spans_by_order(len(spans))
+    weights_by_order = {
         (order, span): weights
-        for order, of in progress(moved.items(), "measuring orders of spans", len(moved))
-        for span, weights in _weights(model, spans, order, of, others, before, target)
+        for order, measured_spans in progress(by_order.items(), "measuring orders of spans", len(by_order))
+        for span, weights in _weights(model, spans, order, measured_spans, others, before, target)
     }
     rows = [
-        (span, len(spans[span]), place, *found[order, span])
-        for of, place, order in orders(len(spans))
-        for span in (order if of is None else [of])
+        (span, len(spans[span]), place, *weights_by_order[order, span])
+        for moved_span, place, order in orders(len(spans))
+        for span in (order if moved_span is None else [moved_span])
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def spans_by_order(count: int) -> dict[tuple[int, ...], set[int]]:
     """The different orders of `count` spans, with the spans that are measured in each."""
-    measured: dict[tuple[int, ...], set[int]] = defaultdict(set)
-    for moved, _, order in orders(count):
-        measured[order] |= set(order) if moved is None else {moved}
-    return measured
+    spans_of_order: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    for moved_span, _, order in orders(count):
+        spans_of_order[order] |= set(order) if moved_span is None else {moved_span}
+    return spans_of_order
 
 
 def explained(table: pd.DataFrame, measure: str) -> dict[str, float]:
@@ -161,7 +161,7 @@ def _weights(
     model: PreTrainedModel,
     spans: Sequence[TokenIds],
     order: Sequence[int],
-    measured: Collection[int],
+    measured_spans: Collection[int],
     others: TokenIds,
     before: Sequence[int],
     target: str | int,
@@ -175,7 +175,7 @@ def _weights(
     begins = len(before)
     for span in order:
         here = slice(begins, begins + len(spans[span]))
-        if span in measured:
+        if span in measured_spans:
             changes = []
             for other in others:
                 replaced = tokens.copy()

@@ -111,7 +111,7 @@ class ModelFiles:
             try:
                 with safe_open(shard, framework="np") as tensors:
                     slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118
-                    held = {name: tuple(part.get_shape()) for name, part in slices.items()}
+                    shapes_of_shard = {name: tuple(part.get_shape()) for name, part in slices.items()}
                     others = [
                         f"{name} as {kind}" for name, part in slices.items() if (kind := part.get_dtype()) not in TYPES
                     ]
@@ -119,9 +119,9 @@ class ModelFiles:
                 raise InputError(f"{self.place} {_damaged(shard, error)}") from error
             if others:
                 raise InputError(f"{self.place} has {others[0]}, not as {', '.join(TYPES)}; use a copy in one of them")
-            if twice := sorted(set(held) & set(shapes)):
+            if twice := sorted(set(shapes_of_shard) & set(shapes)):
                 raise InputError(f"{self.place} has the tensor {twice[0]} in two of its files; {AGAIN}")
-            shapes |= held
+            shapes |= shapes_of_shard
         return shapes
 
     @property
@@ -182,10 +182,14 @@ def _shards(directory: Path) -> list[str]:
                 f"{place} has its weights pickled ({pickled[0]}), which can run code when it is read; {SAVE_AGAIN}"
             )
         raise InputError(f"{place} lacks {SINGLE}, and no other weights are read; {SAVE_AGAIN}")
-    named = read(directory, INDEX).get("weight_map")
-    if not isinstance(named, dict) or not named or not all(isinstance(name, str) for name in named.values()):
+    file_by_tensor = read(directory, INDEX).get("weight_map")
+    if (
+        not isinstance(file_by_tensor, dict)
+        or not file_by_tensor
+        or not all(isinstance(name, str) for name in file_by_tensor.values())
+    ):
         raise InputError(f"{place} has a damaged {INDEX}, which names no files of weights; {AGAIN}")
-    shards = sorted(set(named.values()))
+    shards = sorted(set(file_by_tensor.values()))
     for shard in shards:
         if not (shard.isprintable() and re.fullmatch(r"[^/\\]+\.safetensors", shard)):
             raise InputError(

@@ -112,8 +112,8 @@ def _misread(header: GgufHeader) -> list[str]:
     scaled = any(key.startswith("rope.scaling.") and not key.endswith((".type", ".finetuned")) for key in model)
     if scaled or model.get("rope.scaling.type", "none") != "none" or "rope_freqs.weight" in header.shapes:
         faults.append("has a scaled rotation (rope.scaling), which would be left out; use the model's safetensors")
-    blocks = {int(found[1]) for name in header.shapes if (found := re.match(r"blk\.(\d+)\.", name))}
-    counted = model.get("block_count")
-    if len(blocks) != counted or max(blocks) != len(blocks) - 1:
-        faults.append(f"holds {len(blocks)} blocks, but counts {counted} (block_count); {AGAIN}")
+    blocks = {int(match[1]) for name in header.shapes if (match := re.match(r"blk\.(\d+)\.", name))}
+    block_count = model.get("block_count")
+    if len(blocks) != block_count or max(blocks) != len(blocks) - 1:
+        faults.append(f"holds {len(blocks)} blocks, but counts {block_count} (block_count); {AGAIN}")
     return faults

@@ -69,9 +69,11 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
     files = sorted(path.as_posix() for path in paths if any(path.match(pattern) for pattern in WANTED))
     if not any(Path(name).match(WEIGHTS) for name in files):
         raise InputError(f"model {source} has no safetensors weights; name a revision or a copy of it that has")
-    found = read(directory, CONFIGURATION).get("model_type") if (directory / CONFIGURATION).is_file() else None
-    if model_type is not None and found != model_type:
-        raise InputError(f"model {source} is of type {found!r}, not {model_type!r}; correct hub_models.*.family")
+    type_of_model = read(directory, CONFIGURATION).get("model_type") if (directory / CONFIGURATION).is_file() else None
+    if model_type is not None and type_of_model != model_type:
+        raise InputError(
+            f"model {source} is of type {type_of_model!r}, not {model_type!r}; correct hub_models.*.family"
+        )
     _write(record, source, revision, {name: (directory / name).stat().st_size for name in files})
 
 
@@ -108,25 +110,25 @@ def package_file(source: str, expected: str | None) -> Path:
     """
     name = source.removeprefix(PACKAGE)
     try:
-        noted = metadata.distribution(name).files or []
+        installed = metadata.distribution(name).files or []
     except (metadata.PackageNotFoundError, ValueError) as error:  # ValueError: no name at all
         raise InputError(f"model {source} is not installed here; from the project's folder: {INSTALL}") from error
-    found = [Path(str(file.locate())) for file in noted if file.suffix == GGUF]
-    if len(found) != 1 or not found[0].is_file():
+    gguf_paths = [Path(str(file.locate())) for file in installed if file.suffix == GGUF]
+    if len(gguf_paths) != 1 or not gguf_paths[0].is_file():
         raise InputError(f"model {source} has no GGUF file, or several; install it anew: {INSTALL} --force-reinstall")
-    digest = sha256(found[0])
+    digest = sha256(gguf_paths[0])
     if expected not in (None, digest):
         raise InputError(
             f"model {source} has a file of sha256 {digest}, not {expected}; correct hub_models.*.revision, or install "
             f"it anew: {INSTALL} --force-reinstall"
         )
-    return found[0]
+    return gguf_paths[0]
 
 
 def revision(record: str | Path) -> str | None:
     """Return the commit of a model in the record that `fetch_model` wrote; None of a directory."""
-    found: str | None = json.loads(Path(record).read_text(encoding="utf-8"))["revision"]
-    return found
+    commit: str | None = json.loads(Path(record).read_text(encoding="utf-8"))["revision"]
+    return commit
 
 
 def model_place(place: str | Path) -> Path:

@@ -66,7 +66,7 @@ def open_decoder(
     InputError as `require_decoder` does, and where weights are missing or cannot be read.
     """
     config = config or require_decoder(place)
-    model = families.as_measured(_load(files_of(place), config, device, precision)).eval()
+    model = families.prepare_for_measuring(_load(files_of(place), config, device, precision)).eval()
     if precision == "bfloat16" and not devices.native_bf16(model.device.type):
         log.warning("%s: the hardware here only emulates bfloat16, which takes longer than float32", place)
     if positions == "none":
@@ -164,7 +164,7 @@ def longest(config: PretrainedConfig) -> int | None:
     return next((int(limit) for name in limits if (limit := getattr(text, name, None))), None)
 
 
-def lengths(config: PretrainedConfig, asked: Iterable[int]) -> list[int]:
+def lengths(config: PretrainedConfig, wanted_lengths: Iterable[int]) -> list[int]:
     """The lengths to measure where these are asked for, each once: what the model cannot take is cut to what it can.
 
     Raises InputError where the model takes fewer tokens than a measurement needs.
@@ -172,7 +172,7 @@ def lengths(config: PretrainedConfig, asked: Iterable[int]) -> list[int]:
     most = longest(config)
     if most is not None and most < SHORTEST:
         raise InputError(f"this model takes {most} tokens, but a measurement needs prompts of at least {SHORTEST}")
-    return sorted({n if most is None else min(n, most) for n in asked})
+    return sorted({n if most is None else min(n, most) for n in wanted_lengths})
 
 
 def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
@@ -270,11 +270,11 @@ def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> No
                 f"{source.place} holds {name} with the shape {tuple(shape)}, where config.json describes "
                 f"{tuple(parameter.shape)}; copy the two from the same model"
             )
-    needed, held = sum(parameter.numel() for parameter in model.parameters()), source.parameters
-    if needed > 2 * held:
+    count, stored = sum(parameter.numel() for parameter in model.parameters()), source.parameters
+    if count > 2 * stored:
         raise InputError(
-            f"{source.place} holds {held:,} numbers, where config.json describes a model of {needed:,}; copy the two "
-            "from the same model"
+            f"{source.place} holds {stored:,} numbers, where config.json describes a model of {count:,}; copy the "
+            "two from the same model"
         )
 
 
@@ -284,17 +284,17 @@ def _require_single(source: files.ModelFiles, stored: Iterable[str], model: PreT
     It adds and removes the prefix of the base model, and renames. Parts of a parameter, such as experts, are one each.
     """
     prefix, parameters = model.base_model_prefix, model.state_dict()
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    names_by_target: defaultdict[str, dict[str, str]] = defaultdict(dict)
     with _opening(source):
         rules = get_model_conversion_mapping(model)
         renamings, converters = ([r for r in rules if isinstance(r, of)] for of in (WeightRenaming, WeightConverter))
         for name in sorted(stored, key=dot_natural_key):
             target, rule = rename_source_key(name, renamings, converters, prefix, parameters)
             part = name.removeprefix(f"{prefix}.") if rule else ""
-            if part in found[target] or (found[target] and "" in {part, *found[target]}):
-                other = next(iter(found[target].values()))
+            if part in names_by_target[target] or (names_by_target[target] and "" in {part, *names_by_target[target]}):
+                other = next(iter(names_by_target[target].values()))
                 raise InputError(f"{source.place} has {target} twice, as {other} and as {name}; remove one")
-            found[target][part] = name
+            names_by_target[target][part] = name
 
 
 # What a GGUF file says of a model that its tensors say, too, or that changes nothing where there is no scaled rotation.
@@ -317,9 +317,9 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
     Raises InputError for a tensor that would go nowhere, and for a parameter that would be drawn at random.
     """
     assert source.gguf is not None
-    known = GGUF_TO_TRANSFORMERS_MAPPING["config"].get(source.gguf.architecture, {})
+    known_keys = GGUF_TO_TRANSFORMERS_MAPPING["config"].get(source.gguf.architecture, {})
     for key, value in source.gguf.model_values().items():
-        if key not in known and key not in SHOWN_BY_SHAPES:
+        if key not in known_keys and key not in SHOWN_BY_SHAPES:
             raise InputError(
                 f"{source.place} says {key} = {value}, which would be left out where it is opened; use the model's "
                 "safetensors"

@@ -22,7 +22,7 @@ TokenIds = NDArray[np.int64]
 END_OF_TEXT = "<|endoftext|>"
 
 # What windows are taken from a document: every whole one, side by side; or the first, the paper's rule for web text.
-Taken = Literal["every", "first"]
+WindowRule = Literal["every", "first"]
 
 # What a data set may be stored as: readers of `datasets` that take no pickle, and how their files end.
 READERS = {
@@ -64,8 +64,10 @@ def texts(
         hub.settle_offline()
     place = f"data set {source}, split {split!r}" if local else f"hub data set {source!r}, split {split!r}"
     try:
-        found = _stored(Path(source, subset or "")) if local else {"path": source, "name": subset, "revision": revision}
-        builder = datasets.load_dataset_builder(**found)
+        arguments = (
+            _stored(Path(source, subset or "")) if local else {"path": source, "name": subset, "revision": revision}
+        )
+        builder = datasets.load_dataset_builder(**arguments)
         if builder.name not in READERS:  # of archives, for example, some members would be unpickled
             raise InputError(
                 f"{place}, is stored as {builder.name}, but only {', '.join(READERS)} are read; convert it"
@@ -206,7 +208,7 @@ def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
 
 
-def windows(texts: Iterable[str], tokenizer: Tokenizer, n: int, taken: Taken) -> Iterator[tuple[int, TokenIds]]:
+def windows(texts: Iterable[str], tokenizer: Tokenizer, n: int, rule: WindowRule) -> Iterator[tuple[int, TokenIds]]:
     """Yield windows of `n` token ids, int64 [n], lazily, each after the number of its text. None crosses documents.
 
     "every": all non-overlapping ones from the start of a document, its tail dropped. "first": the first `n` tokens
@@ -214,7 +216,7 @@ def windows(texts: Iterable[str], tokenizer: Tokenizer, n: int, taken: Taken) ->
     """
     for document, ids in enumerate(_encoded(texts, tokenizer)):
         starts = range(0, len(ids) - n + 1, n)
-        for start in starts if taken == "every" else starts[:1]:
+        for start in starts if rule == "every" else starts[:1]:
             yield document, ids[start : start + n]
 
 
@@ -223,7 +225,7 @@ def sample_prompts(
     tokenizer: Tokenizer,
     n: int,
     prompts: int,
-    taken: Taken,
+    rule: WindowRule,
     seed: int,
     remedy: str = "lower lengths.*.prompts or lengths.*.tokens, or take more text (hub_datasets.*.documents)",
 ) -> Prompts:
@@ -233,13 +235,13 @@ def sample_prompts(
     ones of the stream, read no further than needed; the seed plays no part. Raises InputError, with `remedy`, where
     there are too few.
     """
-    found = windows(texts, tokenizer, n, taken)
-    chosen = list(found if taken == "every" else islice(found, prompts))
-    if len(chosen) < prompts:
-        raise InputError(f"{prompts} windows of {n} tokens are asked for, but the text has {len(chosen)}; {remedy}")
-    if taken == "every":
-        chosen = [chosen[index] for index in np.random.default_rng(seed).permutation(len(chosen))[:prompts]]
-    documents, token_ids = zip(*chosen, strict=True)
+    all_windows = windows(texts, tokenizer, n, rule)
+    sample = list(all_windows if rule == "every" else islice(all_windows, prompts))
+    if len(sample) < prompts:
+        raise InputError(f"{prompts} windows of {n} tokens are asked for, but the text has {len(sample)}; {remedy}")
+    if rule == "every":
+        sample = [sample[index] for index in np.random.default_rng(seed).permutation(len(sample))[:prompts]]
+    documents, token_ids = zip(*sample, strict=True)
     return Prompts(np.stack(token_ids), np.array(documents))
 
 

@@ -45,15 +45,15 @@ class AttentionInputs:
         return causal & (self.mask[0] > torch.finfo(self.mask.dtype).min / 2).any(0)
 
 
-Hear = Callable[[AttentionInputs], None]
+Listener = Callable[[AttentionInputs], None]
 
-_listeners: dict[nn.Module, Hear] = {}
+_listeners: dict[nn.Module, Listener] = {}
 _watch = ExitStack()  # what the interface hands out meanwhile
 _lock = Lock()  # of both
 
 
 @contextmanager
-def heard(listeners: Mapping[nn.Module, Hear]) -> Iterator[None]:
+def listening(listeners: Mapping[nn.Module, Listener]) -> Iterator[None]:
     """Have the attention modules named in `listeners` tell theirs what they compute with, while the context is open.
 
     Modules that do not use the interface tell nothing. The interface is one for all models of a process; it is as it
@@ -78,31 +78,31 @@ def heard(listeners: Mapping[nn.Module, Hear]) -> Iterator[None]:
 @contextmanager
 def _watching() -> Iterator[None]:
     """Have the interface hand out functions that tell the listener of their module, then its own ones again."""
-    hand_out = getattr(AttentionInterface, HANDS_OUT)
+    original = getattr(AttentionInterface, HANDS_OUT)
 
-    @wraps(hand_out)
-    def handed_out(*args: Any, **named: Any) -> Callable[..., Any]:
-        return _heard(hand_out(*args, **named))
+    @wraps(original)
+    def get_function(*args: Any, **keywords: Any) -> Callable[..., Any]:
+        return _with_listener(original(*args, **keywords))
 
-    setattr(AttentionInterface, HANDS_OUT, handed_out)
+    setattr(AttentionInterface, HANDS_OUT, get_function)
     try:
         yield
     finally:
-        setattr(AttentionInterface, HANDS_OUT, hand_out)
+        setattr(AttentionInterface, HANDS_OUT, original)
 
 
-def _heard(attention: Callable[..., Any]) -> Callable[..., Any]:
+def _with_listener(attention: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, which tells the listener of its module what it is given, by place or by name."""
 
     @wraps(attention)
-    def function(*args: Any, **named: Any) -> Any:
-        given = _signature(attention).bind(*args, **named).arguments
-        module, query, key, *_ = given.values()
-        if hear := _listeners.get(module):
-            scaling = given.get("scaling")
+    def function(*args: Any, **keywords: Any) -> Any:
+        arguments = _signature(attention).bind(*args, **keywords).arguments
+        module, query, key, *_ = arguments.values()
+        if listener := _listeners.get(module):
+            scaling = arguments.get("scaling")
             scaling = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-            hear(AttentionInputs(query, key, given.get("attention_mask"), scaling))
-        return attention(*args, **named)
+            listener(AttentionInputs(query, key, arguments.get("attention_mask"), scaling))
+        return attention(*args, **keywords)
 
     return function
 

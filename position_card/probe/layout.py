@@ -101,9 +101,9 @@ def first_of(out: Any) -> Any:
     return out[0] if isinstance(out, tuple) and out else out
 
 
-def stream_of(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+def stream_of(args: tuple[Any, ...], arguments: dict[str, Any]) -> Tensor:
     """Return the residual stream among the arguments of a block."""
-    return args[0] if args else named["hidden_states"]
+    return args[0] if args else arguments["hidden_states"]
 
 
 def _unwatched(model: PreTrainedModel, tokens: Tensor) -> tuple[dict[nn.Module, Tensor], Tensor]:
@@ -112,40 +112,40 @@ def _unwatched(model: PreTrainedModel, tokens: Tensor) -> tuple[dict[nn.Module, 
     Attention modules are the innermost ones that return attention weights, in the order of their calls. Raises
     InputError where there are none, where one is called twice, and where logits are not finite.
     """
-    found: dict[nn.Module, Tensor] = {}
+    received: dict[nn.Module, Tensor] = {}
     twice: list[nn.Module] = []
 
     def hook(module: nn.Module, _args: Any, out: Any) -> None:
         weights = weights_of(out, tokens.shape[1])
         if weights is None or not _are_shares(weights):
             return
-        if module in found:
+        if module in received:
             twice.append(module)
-        elif not any(inner in found for inner in module.modules()):
-            found[module] = _received(weights)
+        elif not any(inner in received for inner in module.modules()):
+            received[module] = _received(weights)
 
     handles = (module.register_forward_hook(hook) for module in model.modules())
     with hooked(handles), _passing(model, "tokens"):
         logits = model(tokens, use_cache=False, logits_to_keep=1).logits[:, -1]
-    if not found:
+    if not received:
         raise _refusal(model, "none of its modules returns weights of softmax attention")
     if twice:
         raise _refusal(model, f"it calls the same attention ({type(twice[0]).__name__}) more than once in a pass")
     if not logits.isfinite().all():
         raise _refusal(model, _not_finite(model))
-    return found, logits
+    return received, logits
 
 
 @contextmanager
-def _passing(model: PreTrainedModel, given: str) -> Iterator[None]:
-    """Make an InputError of whatever goes wrong in a model that is `given` something, except for want of memory."""
+def _passing(model: PreTrainedModel, argument: str) -> Iterator[None]:
+    """Make an InputError of whatever goes wrong in a model that is given an `argument`, except for want of memory."""
     try:
         yield
     except Exception as error:
         if out_of_memory(error):
             raise
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise _refusal(model, f"it fails where it is given {given} ({reason:.200})") from error
+        raise _refusal(model, f"it fails where it is given {argument} ({reason:.200})") from error
 
 
 def _are_shares(weights: Tensor) -> bool:
@@ -175,13 +175,13 @@ def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Modu
     for blocks in model.modules():
         if not isinstance(blocks, nn.ModuleList):
             continue
-        held = [[attention for attention in attentions if attention in set(block.modules())] for block in blocks]
-        if [attention for one in held for attention in one] != attentions:
+        by_block = [[attention for attention in attentions if attention in set(block.modules())] for block in blocks]
+        if [attention for inner in by_block for attention in inner] != attentions:
             continue
-        if without := [str(place) for place, one in enumerate(held) if not one]:
+        if without := [str(place) for place, inner in enumerate(by_block) if not inner]:
             kind = type(blocks[int(without[0])]).__name__
             raise _refusal(model, f"it is a hybrid: its layers {', '.join(without)} ({kind}) have no softmax attention")
-        if all(len(one) == 1 for one in held):
+        if all(len(inner) == 1 for inner in by_block):
             return list(blocks)
     raise _refusal(model, "it is no list of blocks with one attention each")
 
@@ -194,9 +194,9 @@ class _Block:
     attention: nn.Module
     stream: Tensor  # x, float64 [n, width]
     calls: list[Call] = field(default_factory=list)
-    seen: capture.AttentionInputs | None = None
+    inputs: capture.AttentionInputs | None = None
     rotation: Rotation | None = None
-    turned: Turned | None = None
+    rotated: Turned | None = None
     scaling: float = 1.0
     window: int | None = None
 
@@ -224,37 +224,43 @@ class _Proof:
         """Look at every block while the context is open and the model runs once."""
         pairs = zip(blocks, attentions, strict=True)
         hooks = hooked(handle for block, attention in pairs for handle in self._hooks_of(block, attention))
-        with capture.heard(dict.fromkeys(attentions, self.hear)), hooks, rotation.noted(attentions, self.turn):
+        with (
+            capture.listening(dict.fromkeys(attentions, self.take_inputs)),
+            hooks,
+            rotation.listening(attentions, self.take_rotation),
+        ):
             yield
 
     def _hooks_of(self, block: nn.Module, attention: nn.Module) -> Iterator[Any]:
-        yield block.register_forward_pre_hook(partial(self.enter, attention), with_kwargs=True)
+        yield block.register_forward_pre_hook(partial(self.enter_block, attention), with_kwargs=True)
         for module in block.modules():
             if module is not block:
-                yield module.register_forward_hook(self.note, with_kwargs=True)
-        yield block.register_forward_hook(self.leave)
+                yield module.register_forward_hook(self.take_call, with_kwargs=True)
+        yield block.register_forward_hook(self.leave_block)
 
-    def enter(self, attention: nn.Module, block: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        stream = stream_of(args, named)
+    def enter_block(
+        self, attention: nn.Module, block: nn.Module, args: tuple[Any, ...], arguments: dict[str, Any]
+    ) -> None:
+        stream = stream_of(args, arguments)
         self.running = _Block(block, attention, stream.detach().double().flatten(0, -2))
 
-    def turn(self, how: Rotation, before: Turned, after: Turned) -> None:
-        if all(map(_same, how.undo(*after), before)):
-            self.running.rotation, self.running.turned = how, after
+    def take_rotation(self, rotation: Rotation, before: Turned, after: Turned) -> None:
+        if all(map(_same, rotation.undo(*after), before)):
+            self.running.rotation, self.running.rotated = rotation, after
 
-    def hear(self, seen: capture.AttentionInputs) -> None:
-        self.running.seen = seen
+    def take_inputs(self, inputs: capture.AttentionInputs) -> None:
+        self.running.inputs = inputs
 
-    def note(self, module: nn.Module, args: tuple[Any, ...], named: dict[str, Any], out: Any) -> None:
+    def take_call(self, module: nn.Module, args: tuple[Any, ...], arguments: dict[str, Any], out: Any) -> None:
         block = self.running
         if module is block.attention:
-            self._judge(block, out)
-        read = next((value for value in (*args, *named.values()) if isinstance(value, Tensor)), None)
-        made = block.rows(first_of(out))
-        if made is not None:
-            block.calls.append(Call(module, block.rows(read), made))
+            self._read_attention(block, out)
+        first_argument = next((value for value in (*args, *arguments.values()) if isinstance(value, Tensor)), None)
+        output = block.rows(first_of(out))
+        if output is not None:
+            block.calls.append(Call(module, block.rows(first_argument), output))
 
-    def _judge(self, block: _Block, out: Any) -> None:
+    def _read_attention(self, block: _Block, out: Any) -> None:
         """Find out which tokens attention reads, and whether the queries and keys that were seen explain weights."""
         weights = weights_of(out, self.n)
         assert weights is not None
@@ -267,27 +273,27 @@ class _Proof:
         causal = torch.ones_like(weights[0, 0], dtype=torch.bool).tril()
         if (weights[..., ~causal] != 0).any():
             raise _refusal(self.model, "it is no causal decoder: its tokens read later ones")
-        if block.seen is None:
+        if block.inputs is None:
             self.products = False
             block.window = _window((weights[0] > 0).any(0))
             return
-        expected = block.seen.logits(causal).softmax(-1)
+        expected = block.inputs.logits(causal).softmax(-1)
         self.products &= bool((expected - weights.float()).abs().max() <= tolerance(weights.dtype))
-        block.scaling = block.seen.scaling
-        reads = block.seen.reads(causal)
+        block.scaling = block.inputs.scaling
+        reads = block.inputs.reads(causal)
         block.window = _window(reads)
         if not torch.equal(reads.cpu(), torch.from_numpy(sliding_window_mask(self.n, block.window or self.n))):
             raise _refusal(self.model, "its tokens read others than the latest; use a length at which they do not")
-        if block.rotation is not None and block.turned is not None:
-            seen = (part[..., : block.rotation.width] for part in (block.seen.query, block.seen.key))
-            if not all(map(_same, block.turned, seen)):
+        if block.rotation is not None and block.rotated is not None:
+            rotated_part = (part[..., : block.rotation.width] for part in (block.inputs.query, block.inputs.key))
+            if not all(map(_same, block.rotated, rotated_part)):
                 block.rotation = None  # something else happens to queries and keys afterwards
 
-    def leave(self, _module: nn.Module, _args: Any, out: Any) -> None:
-        block, made, update = self.running, first_of(out), None
-        rows = block.rows(made)
+    def leave_block(self, _module: nn.Module, _args: Any, out: Any) -> None:
+        block, output, update = self.running, first_of(out), None
+        rows = block.rows(output)
         if rows is not None:
-            update = residual.find_update(block.stream, rows, block.calls, block.attention, tolerance(made.dtype))
+            update = residual.find_update(block.stream, rows, block.calls, block.attention, tolerance(output.dtype))
         if update is None:
             raise _refusal(
                 self.model,

@@ -48,7 +48,7 @@ def measurable(model: nn.Module, threads: int | None = None) -> Iterator[PreTrai
             decoder.forward = decoder._original_forward
         for config in _configurations(decoder):
             config._attn_implementation_internal = EAGER  # Falcon's own setter refuses, and its attention reads this
-        families.as_measured(decoder)
+        families.prepare_for_measuring(decoder)
         with torch.autocast(device.type, enabled=False):
             yield decoder
 

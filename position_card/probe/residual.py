@@ -23,8 +23,8 @@ class Call:
     """A call of a module within a block: what it read first and what it yielded first, float64 [n, width]."""
 
     module: nn.Module
-    read: Tensor | None  # None where it is of another size
-    made: Tensor
+    argument: Tensor | None  # None where it is of another size
+    output: Tensor
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Update:
 
 
 def find_update(
-    stream: Tensor, made: Tensor, calls: Sequence[Call], attention: nn.Module, tolerance: float
+    stream: Tensor, output: Tensor, calls: Sequence[Call], attention: nn.Module, tolerance: float
 ) -> Update | None:
     """The update by which a block turned `stream` into `made`, both float64 [n, width]; None where none is right.
 
@@ -47,12 +47,12 @@ def find_update(
     updates, others = _candidates(calls, attention)
     for update in updates:
         for other in others:
-            scale = None if other is update else _scale(stream, made, update.made, other.made, tolerance)
+            scale = None if other is update else _scale(stream, output, update.output, other.output, tolerance)
             if scale is not None:
-                middle = stream + scale * update.made
-                read = any(_close(call.read, middle, tolerance) for call in calls)
-                return Update(update.module, scale, "sequential" if read else "parallel")
-        if _norms_follow(stream, made, update, others, tolerance):
+                middle = stream + scale * update.output
+                sequential = any(_close(call.argument, middle, tolerance) for call in calls)
+                return Update(update.module, scale, "sequential" if sequential else "parallel")
+        if _norms_follow(stream, output, update, others, tolerance):
             return Update(update.module, 1.0, "norm after the sum")
     return None
 
@@ -67,36 +67,36 @@ def _candidates(calls: Sequence[Call], attention: nn.Module) -> tuple[list[Call]
     own = [call for call in others if call.module is attention]
     after = list(own)
     for call in others:
-        if call.read is not None and any(torch.equal(call.read, before.made) for before in after):
+        if call.argument is not None and any(torch.equal(call.argument, before.output) for before in after):
             after.append(call)
     return own + [call for call in reversed(calls) if call.module in inner] + after[len(own) :], others
 
 
-def _scale(stream: Tensor, made: Tensor, update: Tensor, other: Tensor, tolerance: float) -> float | None:
+def _scale(stream: Tensor, output: Tensor, update: Tensor, other: Tensor, tolerance: float) -> float | None:
     """The factor a with made = stream + a update + b other, 1 if that will do; None where there is none."""
     whole = stream.norm(dim=-1) + update.norm(dim=-1) + other.norm(dim=-1)
-    for a, b in _factors(made - stream, update, other):
-        missing = (made - stream - a * update - b * other).norm(dim=-1)
-        hidden = (missing / (a * update).norm(dim=-1)).median()
-        if a > 0 and bool((missing <= tolerance * whole).all()) and hidden <= UNEXPLAINED:
+    for a, b in _factors(output - stream, update, other):
+        remainder = (output - stream - a * update - b * other).norm(dim=-1)
+        hidden_share = (remainder / (a * update).norm(dim=-1)).median()
+        if a > 0 and bool((remainder <= tolerance * whole).all()) and hidden_share <= UNEXPLAINED:
             return a
     return None
 
 
-def _factors(added: Tensor, update: Tensor, other: Tensor) -> Iterator[tuple[float, float]]:
+def _factors(difference: Tensor, update: Tensor, other: Tensor) -> Iterator[tuple[float, float]]:
     yield 1.0, 1.0
     both = torch.stack([update.flatten(), other.flatten()], 1)
     gram = both.mT @ both
     if torch.linalg.det(gram) > MULTIPLES * gram.diagonal().prod():
-        a, b = torch.linalg.solve(gram, both.mT @ added.flatten()).tolist()
+        a, b = torch.linalg.solve(gram, both.mT @ difference.flatten()).tolist()
         yield a, b
 
 
-def _norms_follow(stream: Tensor, made: Tensor, update: Call, others: Sequence[Call], tolerance: float) -> bool:
-    middles = [call for call in others if _close(call.read, stream + update.made, tolerance)]
-    lasts = [call for call in others if torch.equal(call.made, made)]
+def _norms_follow(stream: Tensor, output: Tensor, update: Call, others: Sequence[Call], tolerance: float) -> bool:
+    middles = [call for call in others if _close(call.argument, stream + update.output, tolerance)]
+    lasts = [call for call in others if torch.equal(call.output, output)]
     return any(
-        _close(last.read, middle.made + other.made, tolerance)
+        _close(last.argument, middle.output + other.output, tolerance)
         for middle in middles
         for last in lasts
         for other in others

@@ -49,30 +49,33 @@ class Rotation:
 
 
 @contextmanager
-def noted(attentions: Iterable[nn.Module], note: Callable[[Rotation, Turned, Turned], None]) -> Iterator[None]:
-    """Call `note` at each rotation in these attention modules while the context is open: with how, of what, to what.
+def listening(attentions: Iterable[nn.Module], tell: Callable[[Rotation, Turned, Turned], None]) -> Iterator[None]:
+    """Call `tell` at each rotation in these attention modules while the context is open.
 
-    The function that turns is replaced in the files of transformers meanwhile, by one thread at a time; what other
-    threads turn goes unnoted. So do functions of other names or without arguments cos and sin.
+    It is given the rotation, and queries and keys before and after it. The function that rotates is replaced in the
+    files of transformers meanwhile, by one thread at a time. Rotations of other threads are not seen, nor are functions
+    of another name or without arguments cos and sin.
     """
     files = {sys.modules[type(attention).__module__] for attention in attentions}
     with _lock:
         own = {file: vars(file)[ROTATE] for file in files if ROTATE in vars(file)}
         try:
             for file, function in own.items():
-                setattr(file, ROTATE, partial(_turn, function, note, get_ident()))
+                setattr(file, ROTATE, partial(_turn, function, tell, get_ident()))
             yield
         finally:
             for file, function in own.items():
                 setattr(file, ROTATE, function)
 
 
-def _turn(function: Callable[..., Turned], note: Callable[..., None], thread: int, *args: Any, **named: Any) -> Turned:
-    turned = function(*args, **named)
+def _turn(
+    function: Callable[..., Turned], tell: Callable[..., None], thread: int, *args: Any, **keywords: Any
+) -> Turned:
+    turned = function(*args, **keywords)
     if get_ident() != thread:
         return turned
-    (_, query), (_, key), *others = inspect.signature(function).bind(*args, **named).arguments.items()
+    (_, query), (_, key), *others = inspect.signature(function).bind(*args, **keywords).arguments.items()
     settings = dict(others)
     if {"cos", "sin"} <= set(settings):
-        note(Rotation(function, settings, query.shape[-1]), (query, key), turned)
+        tell(Rotation(function, settings, query.shape[-1]), (query, key), turned)
     return turned

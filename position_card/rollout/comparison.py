@@ -24,25 +24,25 @@ CALLED = {"influence": INFLUENCE, "a": "a", "half": "half", "uniform": "uniform"
 CALLED |= {"mean-attention": "measured"}
 
 
-def tables(measured: Path, replicates: int, level: float, seed: int) -> dict[str, pd.DataFrame]:
+def comparison_tables(file: Path, replicates: int, level: float, seed: int) -> dict[str, pd.DataFrame]:
     """Compare the file of one measurement: the tables of `compare` and `summary`, with the labels of the measurement.
 
     Documents are resampled alike on one data set at one length; `resampled` counts them. Raises InputError where the
     model has no ALiBi.
     """
-    labels = artifacts.read_labels(measured)
-    result = measurement.read(measured)
-    if result.slopes is None:
+    labels = artifacts.read_labels(file)
+    measurement_of_file = measurement.read(file)
+    if measurement_of_file.slopes is None:
         raise InputError(
             f"model {labels['model']} has no ALiBi, which rollouts (a) to (c) are about: they do not apply to it; "
             "name it in layernorm.pretrained alone, not in measure.models"
         )
-    drawn_by = runtime.seed(seed, "bootstrap", labels["dataset"], labels["n"])
-    shown, values = compare(result, replicates, level, drawn_by)
-    compared = {"profiles": shown, "statistics": summary(values, level), "replicates": values}
-    named = {name: labels[name] for name in ("model", "checkpoint", "dataset", "n", "prompts")}
-    named["resampled"] = len(np.unique(result.documents))
-    return {name: table.assign(**named) for name, table in compared.items()}
+    bootstrap_seed = runtime.seed(seed, "bootstrap", labels["dataset"], labels["n"])
+    profiles, values = compare(measurement_of_file, replicates, level, bootstrap_seed)
+    tables = {"profiles": profiles, "statistics": summary(values, level), "replicates": values}
+    columns = {name: labels[name] for name in ("model", "checkpoint", "dataset", "n", "prompts")}
+    columns["resampled"] = len(np.unique(measurement_of_file.documents))
+    return {name: table.assign(**columns) for name, table in tables.items()}
 
 
 def middle(profile: Array) -> Array:
@@ -83,16 +83,16 @@ DISTANCE: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def compare(measured: Measurement, replicates: int, level: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def compare(measurement: Measurement, replicates: int, level: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return profiles with intervals, and the statistics of each for all prompts and for every bootstrap replicate.
 
     Documents are resampled, each with all of its prompts, since prompts of one document are alike. One resample gives
     lambda, content and influence together. Returns the two tables of `tabulate`, the second with the trend of lambda
     over depth (Section 6.1) besides.
     """
-    weights = prompt_weights(measured.documents, replicates, seed)
-    curves, values = tabulate(variants(measured, CALLED, FORWARD), weights, level)
-    forward = {estimator: measured.mixing[estimator] for estimator in FORWARD}
+    weights = prompt_weights(measurement.documents, replicates, seed)
+    curves, values = tabulate(variants(measurement, CALLED, FORWARD), weights, level)
+    forward = {estimator: measurement.mixing[estimator] for estimator in FORWARD}
     return curves, pd.concat([values, depth_trends(forward, weights)], ignore_index=True)
 
 
@@ -113,16 +113,18 @@ def tabulate(
     curves, values = [], []
     influence: dict[int, Array] = {}
     for variant in variants:
-        point, again = (variant.profiles(of_prompts) for of_prompts in weights.values())
-        low, high = statistics.percentile_interval(again, level)
+        point, resampled = (variant.profiles(of_prompts) for of_prompts in weights.values())
+        low, high = statistics.percentile_interval(resampled, level)
         curve = {"position": np.arange(point.shape[1]), "value": point[0], "low": low, "high": high}
         curves.append(_labelled(curve, variant))
-        for first_replicate, profiles in zip(weights, (point, again), strict=True):
+        for first_replicate, profiles in zip(weights, (point, resampled), strict=True):
             reference = influence.get(first_replicate)
             for name, value in _statistics(profiles, reference).items():
                 replicate = np.arange(first_replicate, first_replicate + len(weights[first_replicate]))
-                every = np.broadcast_to(value, len(replicate))
-                values.append(_labelled({"statistic": name, "replicate": replicate, "value": every}, variant))
+                values_by_replicate = np.broadcast_to(value, len(replicate))
+                values.append(
+                    _labelled({"statistic": name, "replicate": replicate, "value": values_by_replicate}, variant)
+                )
             influence.setdefault(first_replicate, profiles)
     return pd.concat(curves, ignore_index=True), pd.concat(values, ignore_index=True)
 

@@ -188,14 +188,14 @@ def _windowed_last_row(n: int, reach: int, mixing: Array, slopes: Array, on: Arr
     row = np.zeros(n)
     row[n - 1] = 1.0
     for t in range(layers - 1, -1, -1):
-        kept = row[0]  # the first token reads itself with weight 1, so it keeps all
+        first_share = row[0]  # the first token reads itself with weight 1, so it keeps all
         row[0] = 0.0
         attended[:] = 0.0
         for h in range(0, heads, together):
-            some = slice(h, min(h + together, heads))
-            _attend_windowed(row, reach, slopes[some], on[t, some], off[t, some], buffers, attended)
+            some_heads = slice(h, min(h + together, heads))
+            _attend_windowed(row, reach, slopes[some_heads], on[t, some_heads], off[t, some_heads], buffers, attended)
         row = (1 - mixing[t]) * row + mixing[t] / heads * attended
-        row[0] += kept
+        row[0] += first_share
     return row
 
 

@@ -53,9 +53,9 @@ def ratio(part: Array, whole: Array) -> Array:
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
 
 
-def above_prior(found: RecallScores) -> Array:
+def above_prior(scores: RecallScores) -> Array:
     """How much more probable the right word is than after the cue of another context, [C, P]."""
-    return found.probability - found.prior
+    return scores.probability - scores.prior
 
 
 def is_able(accuracy: float, words: int) -> bool:

@@ -67,8 +67,8 @@ def bootstrap_weights(prompts: int, replicates: int, seed: int) -> Array:
         raise ValueError(f"prompts = {prompts}: there must be at least 1 to resample")
     if replicates < 1:
         raise ValueError(f"replicates = {replicates}: there must be at least 1")
-    drawn = np.random.default_rng(seed).multinomial(prompts, np.full(prompts, 1 / prompts), size=replicates)
-    return drawn / prompts
+    counts = np.random.default_rng(seed).multinomial(prompts, np.full(prompts, 1 / prompts), size=replicates)
+    return counts / prompts
 
 
 def resampled_weights(units: npt.ArrayLike, replicates: int, seed: int) -> Array:
@@ -77,8 +77,8 @@ def resampled_weights(units: npt.ArrayLike, replicates: int, seed: int) -> Array
     A resample draws all observations of a unit, or none of them, and rows sum to 1.
     """
     names, place = np.unique(np.asarray(units), return_inverse=True)
-    drawn = bootstrap_weights(len(names), replicates, seed)[:, place]
-    weights = np.vstack([np.ones((1, len(place))), drawn])
+    replicate_weights = bootstrap_weights(len(names), replicates, seed)[:, place]
+    weights = np.vstack([np.ones((1, len(place))), replicate_weights])
     return np.asarray(weights / weights.sum(-1, keepdims=True))
 
 
@@ -110,7 +110,7 @@ def means(table: pd.DataFrame, keys: Sequence[str], value: str, level: float) ->
     The rows of a group are independent observations; those without a value are left out. Columns: `keys`, mean, low,
     high, n (observations). Groups keep the order in which they come first.
     """
-    groups = [(key, of_key.dropna()) for key, of_key in table.groupby(list(keys), sort=False)[value]]
+    groups = [(key, values.dropna()) for key, values in table.groupby(list(keys), sort=False)[value]]
     rows = [(*key, *map(float, mean_and_interval(values, level)), len(values)) for key, values in groups]
     return pd.DataFrame(rows, columns=[*keys, "mean", "low", "high", "n"])
 

@@ -39,7 +39,7 @@ class ProfileVariant:
 
 
 def variants(
-    measurement: Measurement, called: Mapping[str, str], estimators: Collection[str] = ESTIMATORS
+    measurement: Measurement, names: Mapping[str, str], estimators: Collection[str] = ESTIMATORS
 ) -> Iterator[ProfileVariant]:
     """Make the chosen variants, of those that apply to the model; the measured influence comes first.
 
@@ -49,11 +49,11 @@ def variants(
     """
     if measurement.influence is None:
         raise ValueError("influence was not measured: there is nothing to compare rollouts with")
-    yield ProfileVariant(SAME_FOR_EVERY_ESTIMATOR, called[INFLUENCE], partial(_mean_influence, measurement.influence))
-    for name in called:
+    yield ProfileVariant(SAME_FOR_EVERY_ESTIMATOR, names[INFLUENCE], partial(_mean_influence, measurement.influence))
+    for name in names:
         if name in BASELINES and (row := BASELINES[name](measurement)) is not None:
-            yield ProfileVariant(SAME_FOR_EVERY_ESTIMATOR, called[name], partial(_always, row))
-    rollouts = {called[name]: ROLLOUTS[name](measurement) for name in called if name in ROLLOUTS}
+            yield ProfileVariant(SAME_FOR_EVERY_ESTIMATOR, names[name], partial(_always, row))
+    rollouts = {names[name]: ROLLOUTS[name](measurement) for name in names if name in ROLLOUTS}
     for estimator, by_prompt in measurement.mixing.items():
         for name, rollout in rollouts.items():
             if rollout is not None and estimator in estimators:

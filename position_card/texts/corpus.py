@@ -44,16 +44,16 @@ def documents(corpus: str) -> list[Document]:
     """
     match corpus:
         case "language-reference":
-            found = reference_topics(_standard_library() / "pydoc_data" / "topics.py")
+            sources = reference_topics(_standard_library() / "pydoc_data" / "topics.py")
         case "standard-library":
-            found = documented_sources(_standard_library(), sys.stdlib_module_names)
+            sources = documented_sources(_standard_library(), sys.stdlib_module_names)
         case "scientific-packages":
-            found = (
+            sources = (
                 document for package in PACKAGES for document in documented_sources(_folder_of(package), [package])
             )
         case _:
             raise InputError(f"corpus = {corpus!r} is not known; choose one of {', '.join(TEST_SHARE)}")
-    return without_repeats(sorted(found))
+    return without_repeats(sorted(sources))
 
 
 def split(documents: Sequence[Document], test_share: float) -> tuple[list[Document], list[Document]]:
@@ -265,19 +265,19 @@ def _reads_as_prose(text: str) -> bool:
 
 def without_repeats(documents: Iterable[Document]) -> list[Document]:
     """Keep the first occurrence of each paragraph, letters alone compared, and the documents that have one left."""
-    seen: set[bytes] = set()
-    kept: list[Document] = []
+    keys: set[bytes] = set()
+    result: list[Document] = []
     for document in documents:
         fresh = []
         for paragraph in document.text.splitlines():
             letters = "".join(WORD.findall(paragraph.lower()))
             key = hashlib.blake2b(letters.encode(), digest_size=16).digest()
-            if key not in seen:
-                seen.add(key)
+            if key not in keys:
+                keys.add(key)
                 fresh.append(paragraph)
         if fresh:
-            kept.append(Document(document.id, "\n".join(fresh)))
-    return kept
+            result.append(Document(document.id, "\n".join(fresh)))
+    return result
 
 
 def _fraction(name: str) -> float:

@@ -90,7 +90,7 @@ def test_the_weights_of_the_head_are_copied_for_no_prompt():
         return max(sizes.seen)
 
     assert largest(LlamaForCausalLM(config)) == 3 * 500 * 16
-    assert largest(families.as_measured(LlamaForCausalLM(config))) <= 500 * 16
+    assert largest(families.prepare_for_measuring(LlamaForCausalLM(config))) <= 500 * 16
 
 
 class Sizes(TorchDispatchMode):

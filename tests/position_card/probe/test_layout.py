@@ -162,7 +162,7 @@ def test_what_is_watched_is_the_attention_of_the_model_to_the_bit():
         seen = []
         with torch.no_grad():
             expected = model(TOKENS, use_cache=False).logits
-            with capture.heard({layer.attention: seen.append for layer in layers}):
+            with capture.listening({layer.attention: seen.append for layer in layers}):
                 assert torch.equal(model(TOKENS, use_cache=False).logits, expected)
         assert len(seen) == len(layers)
 
@@ -175,7 +175,7 @@ def test_a_heard_model_keeps_the_name_of_its_attention():
     """Sparse indexers ask for it."""
     model, before, named = decoders.small("llama"), handed_out(), []
     attention = model.model.layers[0].self_attn
-    with capture.heard({attention: lambda _: named.append(attention.config._attn_implementation)}):
+    with capture.listening({attention: lambda _: named.append(attention.config._attn_implementation)}):
         model(TOKENS)
     assert named == ["eager"]
     assert handed_out() is before
@@ -184,11 +184,11 @@ def test_a_heard_model_keeps_the_name_of_its_attention():
 def test_the_interface_is_as_it_was_when_the_last_context_closes():
     model, before = decoders.small("llama"), handed_out()
     first, second = (layer.self_attn for layer in model.model.layers[:2])
-    with pytest.raises(KeyboardInterrupt), capture.heard({first: [].append}):
-        with capture.heard({second: [].append}):
+    with pytest.raises(KeyboardInterrupt), capture.listening({first: [].append}):
+        with capture.listening({second: [].append}):
             pass
         assert handed_out() is not before
-        with refused("measured already"), capture.heard({first: [].append}):
+        with refused("measured already"), capture.listening({first: [].append}):
             pytest.fail("it was heard twice")
         raise KeyboardInterrupt
     assert handed_out() is before
@@ -202,7 +202,7 @@ def test_threads_hear_their_own_models():
 
     def hear(place):
         heard = []
-        with torch.no_grad(), capture.heard({models[place].model.layers[0].self_attn: heard.append}):
+        with torch.no_grad(), capture.listening({models[place].model.layers[0].self_attn: heard.append}):
             opened.wait()
             models[place](TOKENS)
             if place:
@@ -218,7 +218,7 @@ def test_threads_hear_their_own_models():
 
 def test_a_model_that_watching_changes_is_refused_with_both_values(monkeypatch):
     """Here the function that is heard computes with other queries from the second layer on."""
-    model, heard = decoders.small("llama"), capture._heard
+    model, heard = decoders.small("llama"), capture._with_listener
 
     def wrong(attention):
         def function(module, query, *args, **named):
@@ -227,7 +227,7 @@ def test_a_model_that_watching_changes_is_refused_with_both_values(monkeypatch):
         return function
 
     with monkeypatch.context() as patch:
-        patch.setattr(capture, "_heard", wrong)
+        patch.setattr(capture, "_with_listener", wrong)
         refuse(model, "watched", "from ")
     find_layout(model, TOKENS)
 

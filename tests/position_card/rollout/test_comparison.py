@@ -75,12 +75,12 @@ def test_weights_resample_lambda_content_and_influence_together(measured):
 def test_a_model_without_alibi_is_refused_in_one_line(tmp_path):
     measurement.write(tmp_path / "n20.safetensors", made(np.random.default_rng(0), alibi=False), model="llama")
     with refused("model llama", "layernorm.pretrained"):
-        comparison.tables(tmp_path / "n20.safetensors", 5, 0.9, 0)
+        comparison.comparison_tables(tmp_path / "n20.safetensors", 5, 0.9, 0)
 
 
 def test_tables_have_the_labels_of_the_measurement(tmp_path, measured, compared):
     measurement.write(tmp_path / "n9.safetensors", measured, model="bloom", checkpoint="seed0/step9", dataset="text")
-    tables = comparison.tables(tmp_path / "n9.safetensors", 5, 0.9, 0)
+    tables = comparison.comparison_tables(tmp_path / "n9.safetensors", 5, 0.9, 0)
     assert list(tables) == ["profiles", "statistics", "replicates"]
     for table in tables.values():
         assert list(table.columns)[-6:] == list(LABELS)
@@ -137,7 +137,7 @@ def test_more_prompts_of_a_document_narrow_no_interval(tmp_path, measured, compa
     for again, once in zip(compare(repeated, 40, 0.9, seed=1), compared, strict=True):
         pd.testing.assert_frame_equal(again, once)
     measurement.write(tmp_path / "n9.safetensors", repeated, model="bloom", checkpoint="seed0/step9", dataset="text")
-    for table in comparison.tables(tmp_path / "n9.safetensors", 5, 0.9, 0).values():
+    for table in comparison.comparison_tables(tmp_path / "n9.safetensors", 5, 0.9, 0).values():
         assert (set(table["prompts"]), set(table["resampled"])) == ({2 * PROMPTS}, {PROMPTS})
 
 
