@@ -48,7 +48,7 @@ check: .venv/installed docs
 	$(BIN)/typos
 	git diff --exit-code --stat $(WRITTEN) # pages are as the tools write them; git add what has changed
 
-WRITTEN := docs/configuration.md docs/decoders.md docs/map.md docs/mutants.md docs/papers
+WRITTEN := docs/configuration.md docs/decoders.md docs/map.md docs/mutants.md docs/papers README.md
 docs: .venv/installed  ## pages that are written from the workflow, the configuration and the verdicts that are kept
 	PYTHONPATH=. $(BIN)/python tools/reference.py > docs/configuration.partial && mv docs/configuration.partial docs/configuration.md
 	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md

@@ -37,6 +37,7 @@ OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
 ADDITIONS = "additions"  # the page of claims that no paper makes
 TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+COUNTED = ROOT / "README.md", "<!-- written by make docs -->", "<!-- up to here -->"  # it has the counts, too
 JUDGED = ("scorecard", "comparisons")
 SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
 CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
@@ -258,12 +259,31 @@ def page(path: Path, scores: pd.DataFrame, compared: pd.DataFrame) -> str:
 def tally(scores: pd.DataFrame) -> dict[str, object]:
     """How many claims there are and what came of them, for the page of counts."""
     theirs = scores[scores["whose"] != OURS]
-    words = list(theirs["verdict"].value_counts().index)
-    count = pd.crosstab(theirs["paper"], theirs["verdict"]).reindex(columns=words)
-    by_paper = count.loc[theirs["paper"].unique()]
+    doubted = theirs["doubted"].astype(bool)
+    words = theirs["verdict"].value_counts().index
     meaning = "; ".join(f"*{word.capitalize()}*: {rule.MEANING[word]}" for word in words) + "."
-    counted = {"claims": len(theirs), "words": words, "by_paper": by_paper}
-    return counted | {"meaning": meaning, "by_kind": pages.tally(theirs)}
+    counted = {
+        "claims": (~doubted).sum(),
+        "doubted": doubted.sum(),
+        "by_paper": by_paper(scores),
+        "by_kind": pages.tally(theirs),
+    }
+    return counted | {"meaning": meaning}
+
+
+def by_paper(scores: pd.DataFrame, folder: str = "") -> str:
+    """How many claims of each paper have which verdict, in Markdown; `folder` is where the pages are.
+
+    Claims that the paper may not make are left out.
+    """
+    theirs = scores[(scores["whose"] != OURS) & ~scores["doubted"].astype(bool)]
+    words = list(theirs["verdict"].value_counts().index)
+    lines = [["paper", "claims", *words], ["---"] * (len(words) + 2)]
+    for paper, of_paper in theirs.groupby("paper", sort=False):
+        counts = of_paper["verdict"].value_counts()
+        told = [f"[`{paper}`]({folder}{paper}.md)", len(of_paper), *(counts.get(word, "") for word in words)]
+        lines.append([str(cell) for cell in told])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def keep(results: Path) -> None:
@@ -298,11 +318,14 @@ def shrink(image: Path, small: Path, width: int) -> None:
 
 
 def main() -> None:
-    """Write every page that has a text."""
+    """Write every page that has a text, and the counts of the README."""
     scores, compared = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in JUDGED)
     PAGES.mkdir(exist_ok=True)
     for path in sorted(TEXTS.glob("*.md")):
         (PAGES / path.name).write_text(page(path, scores, compared))
+    front, start, end = COUNTED
+    before, _, rest = front.read_text().partition(start)
+    front.write_text(f"{before}{start}\n\n{by_paper(scores, 'docs/papers/')}\n\n{end}{rest.partition(end)[2]}")
 
 
 if __name__ == "__main__":

@@ -114,6 +114,21 @@ def test_what_is_signed_counts_every_claim_once():
         assert sorted(claim for claim in listed if claim in claims) == sorted(claims)
 
 
+def test_the_readme_and_the_page_of_counts_count_the_scorecard():
+    theirs = SCORES[(SCORES["whose"] != "ours") & ~SCORES["doubted"]]
+    for page in (ROOT / "README.md", ROOT / "docs/papers/README.md"):
+        head, *rows = re.findall(r"^\| (paper \| .*|\[`.*) \|$", page.read_text(), re.MULTILINE)
+        _, _, *words = head.split(" | ")
+        for row in rows:
+            name, claims, *counts = row.split("|")
+            of_paper = theirs[theirs["paper"] == re.search(r"`(\w+)`", name)[1]]["verdict"]
+            assert [int(claims), *(int(count.strip() or 0) for count in counts)] == [
+                len(of_paper),
+                *((of_paper == word).sum() for word in words),
+            ]
+        assert len(rows) == 4
+
+
 # The tool
 
 
