@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import torch
 from torch.nn import functional
 
-from position_bias.emergence import network, sequences, training
+from position_bias.emergence import networks, sequences, training
 from position_bias.emergence.runs import Network
 from position_bias.emergence.task import RetrievalTask
 from position_card.core import runtime
@@ -57,8 +57,8 @@ def stack(task, encoding, members, depth, residual):
     seeds = list(range(members))
     world = sequences.world(task, seeds, "cpu")
     batches = sequences.RetrievalBatches(task, world, seeds, [], BATCH)
-    layers = network.stack(task, [Network("causal", encoding)] * members, depth, residual, "cpu")
-    return world, batches, layers, network.initial(task, depth, seeds, "cpu")
+    layers = networks.stack(task, [Network("causal", encoding)] * members, depth, residual, "cpu")
+    return world, batches, layers, networks.initial(task, depth, seeds, "cpu")
 
 
 class Module(torch.nn.Module):
@@ -68,7 +68,7 @@ class Module(torch.nn.Module):
         super().__init__()
         d = task.width
         self.attention = torch.nn.ModuleList(torch.nn.Linear(d, 3 * d, bias=False) for _ in range(depth))
-        hidden = [layer for _ in range(network.MLP) for layer in (torch.nn.Linear(d, d), torch.nn.ReLU())]
+        hidden = [layer for _ in range(networks.MLP) for layer in (torch.nn.Linear(d, d), torch.nn.ReLU())]
         self.classifier = torch.nn.Sequential(*hidden, torch.nn.Linear(d, task.labels))
         self.residual, self.rotary = residual, encoding == "rope"
         mask = torch.ones(task.tokens, task.tokens).triu(1).bool()
@@ -107,7 +107,7 @@ def milliseconds(task, encoding, members, depth, residual=False):
     _, batches, layers, weights = stack(task, encoding, members, depth, residual)
 
     def loss(tokens, targets):
-        logits = network.label_logits(weights, layers, tokens)
+        logits = networks.label_logits(weights, layers, tokens)
         return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").div(BATCH)
 
     return iteration_milliseconds([value.requires_grad_() for value in weights.values()], batches, loss) / members
@@ -143,7 +143,9 @@ def test_seconds(task):
 
     def test():
         with torch.no_grad():
-            training.evaluate(lambda x: network.label_logits(weights, layers, x), task, world, [0], rows, 10000, draw=0)
+            training.evaluate(
+                lambda x: networks.label_logits(weights, layers, x), task, world, [0], rows, 10000, draw=0
+            )
 
     return best(test, seconds=0.1)
 

@@ -27,9 +27,9 @@ from torch.utils.flop_counter import flop_registry
 
 from position_bias.emergence import runs, task, training
 from position_bias.language_models import families, train
-from position_bias.layernorm import training as layernorm
+from position_bias.layernorm import training as layernorm_training
 from position_bias.postnorm import runs as postnorm_runs
-from position_bias.postnorm import training as postnorm
+from position_bias.postnorm import training as postnorm_training
 from position_bias.small_networks import ensemble, repeated
 from position_card.core import checkpoint
 from position_card.measures.measure import measure_decoder
@@ -75,13 +75,13 @@ def emergence(name, depth, at):
 
 def decoders(batch, seeds, at):
     numbers = LAYERNORM | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2, "warmup": 0}
-    layernorm.train("pre-layer", layernorm.DecoderSetting.of(numbers), 1e-4, seeds, at)
+    layernorm_training.train("pre-layer", layernorm_training.DecoderSetting.of(numbers), 1e-4, seeds, at)
 
 
 def scheme(name, seeds, at):
     trial = postnorm_runs.experiments(CONFIG["postnorm"])[name][-1]
     recipe = trial.recipe | {"iterations": at.checkpoint_every, "warmup": 0}
-    postnorm.train(trial._replace(seeds=seeds, setting=trial.setting | {"sequences": 2}, recipe=recipe), at)
+    postnorm_training.train(trial._replace(seeds=seeds, setting=trial.setting | {"sequences": 2}, recipe=recipe), at)
 
 
 def language_model(measured, at):
@@ -131,7 +131,7 @@ def timed(work, count, scale):
 REAL = torch.cuda.is_available()
 torch.set_num_threads(1)
 rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth), 2, 1) for name, depth in STUDIES}
-stack = layernorm.stacks(layernorm.DecoderSetting.of(LAYERNORM), range(LAYERNORM["seeds"]))[0]
+stack = layernorm_training.stacks(layernorm_training.DecoderSetting.of(LAYERNORM), range(LAYERNORM["seeds"]))[0]
 batch, seeds = (LAYERNORM["batch"], stack) if REAL else (4, [0])
 left = LAYERNORM["batch"] * LAYERNORM["seeds"] // (batch * len(seeds))
 rows["layernorm, 8 layers of 512"] = partial(decoders, batch, seeds), 2, left

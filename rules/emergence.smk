@@ -2,12 +2,12 @@
 # with the weights, learning curves and attention of all networks and seeds of a study at one depth. A study is what one
 # figure shows (position_bias/emergence/runs.py). A killed training resumes from checkpoints/emergence/.
 
-from position_bias.emergence import runs as runs_of_emergence
+from position_bias.emergence import runs as emergence_runs
 from position_bias.emergence.runs import ALL_SINKS, BY_BIAS, BY_DEPTH, IN_TABLES, OF_MAPS
 
 EMERGENCE = config["emergence"]
-emergence_runs = partial(runs_of_emergence.runs, EMERGENCE)
-with_mask_alone = partial(runs_of_emergence.with_mask_alone, EMERGENCE)
+study_runs = partial(emergence_runs.runs, EMERGENCE)
+with_mask_alone = partial(emergence_runs.with_mask_alone, EMERGENCE)
 CURVES, SINKS = "results/emergence/{run}/curves.parquet", "results/emergence/{run}/sinks.parquet"
 
 
@@ -35,8 +35,8 @@ rule emergence_train:
         task=config["emergence"]["task"],
         decay=config["emergence"]["decay"],
         networks=lookup(dpath="emergence/networks/{study}", within=config),
-        seeds=lambda wildcards: runs_of_emergence.seeds(EMERGENCE, wildcards.study, int(wildcards.depth)),
-        training=lambda wildcards: runs_of_emergence.training(EMERGENCE, wildcards.study),
+        seeds=lambda wildcards: emergence_runs.seeds(EMERGENCE, wildcards.study, int(wildcards.depth)),
+        training=lambda wildcards: emergence_runs.training(EMERGENCE, wildcards.study),
         testing={name: EMERGENCE["testing"][name] for name in ("every", "sequences_along", "sequences")},
     script:
         "../scripts/emergence/train.py"
@@ -70,7 +70,7 @@ EMERGENCE_LEVEL = {"level": EMERGENCE["level"]}
 EMERGENCE_TASK = {"task": EMERGENCE["task"]}
 SINK_THRESHOLD = {"threshold": EMERGENCE["sinks"]["threshold"]}
 EMERGENCE_THEORY = ("convergence", "decay", "rope", "peaks")  # curves of theorems
-ALL_CURVES = collect(CURVES, run=emergence_runs(*IN_TABLES))
+ALL_CURVES = collect(CURVES, run=study_runs(*IN_TABLES))
 
 # What evidence/ keeps of the paper's training stands in front in the figures of this run, unless this run is of that length.
 KEPT_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
@@ -80,7 +80,7 @@ EMERGENCE_SCALE = {"scale": config["scale"]}
 def kept(table, *shown, settings="paper", runs=KEPT_RUNS):
     """The tables of this name of the groups in evidence/ that trained these studies, as printed or as released."""
     with in_one_line():
-        groups = runs_of_emergence.kept_groups(runs, *shown, settings=settings)
+        groups = emergence_runs.kept_groups(runs, *shown, settings=settings)
     return [path for path in evidence_tables(f"emergence/*/{table}.csv") if str(Path(path).parent) in groups]
 
 
@@ -89,7 +89,7 @@ FIGURES |= {
         "Figures 4, 5, 9, 10: what depth does without bias in the training data.",
         "emergence.figures:by_depth",
         {
-            "tests": collect(CURVES, run=emergence_runs(shown)),
+            "tests": collect(CURVES, run=study_runs(shown)),
             "kept": kept("curves", shown),
             "kept_accuracy": kept("accuracy", shown),
         },
@@ -97,18 +97,18 @@ FIGURES |= {
         caption="emergence/draw_by_depth",
     )
     for figure, shown in BY_DEPTH.items()
-    if emergence_runs(shown)
+    if study_runs(shown)
 }
 FIGURES |= {
     f"emergence/{figure}": Row(
         "Figures 3, 6, 11: gaps after training on answers at certain positions.",
         "emergence.figures:by_bias",
-        {"tests": collect(CURVES, run=emergence_runs(shown)), "kept": kept("curves", shown)},
+        {"tests": collect(CURVES, run=study_runs(shown)), "kept": kept("curves", shown)},
         EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
         caption="emergence/draw_by_bias",
     )
     for figure, shown in BY_BIAS.items()
-    if emergence_runs(shown)
+    if study_runs(shown)
 }
 FIGURES |= {
     f"emergence/{figure}": Row(
@@ -139,12 +139,12 @@ FIGURES |= {
     for run in with_mask_alone(shown)
 }
 
-if emergence_runs(("gaussian", "window")):
+if study_runs(("gaussian", "window")):
     FIGURES["emergence/windows"] = Row(
         "Gaps under sliding windows, after Theorem 4.2 (our addition).",
         "emergence.figures:by_bias",
         {
-            "tests": collect(CURVES, run=emergence_runs(("gaussian", "window"))),
+            "tests": collect(CURVES, run=study_runs(("gaussian", "window"))),
             "kept": kept("curves", ("gaussian", "window")),
         },
         EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
@@ -164,7 +164,7 @@ FIGURES["emergence/fig1"] = Row(
     "Figure 1: masks as matrices and as graphs, with their centre nodes.",
     "emergence.figures_attention:masks_and_graphs",
 )
-if without_bias := emergence_runs(("gaussian", "plain"), ("gaussian", "residual")):
+if without_bias := study_runs(("gaussian", "plain"), ("gaussian", "residual")):
     FIGURES["emergence/fig2"] = Row(
         "Figure 2: gaps without bias in the training data, by encoding and depth.",
         "emergence.figures:fig2",
@@ -174,7 +174,7 @@ if without_bias := emergence_runs(("gaussian", "plain"), ("gaussian", "residual"
         },
         EMERGENCE_LEVEL | EMERGENCE_SCALE,
     )
-if plain := emergence_runs(("gaussian", "plain")):
+if plain := study_runs(("gaussian", "plain")):
     FIGURES["emergence/learning_curves"] = Row(
         "Loss, accuracy and gaps while networks without residual connections learn (our addition).",
         "emergence.figures:along_training",
@@ -212,7 +212,7 @@ TABLES |= {
         "emergence.checks:verdicts",
         {
             "curves": ALL_CURVES,
-            "sinks": collect(SINKS, run=[run for run in emergence_runs(*ALL_SINKS.values()) if run.shallow]),
+            "sinks": collect(SINKS, run=[run for run in study_runs(*ALL_SINKS.values()) if run.shallow]),
             "evidence": evidence_tables("emergence/*/*.csv"),
             "seen": project("evidence/emergence/seen.csv"),
             "predicted": project("published/predictions.csv"),
@@ -229,13 +229,13 @@ TABLES |= {
     ),
 }
 
-WITH_SINKS = [str(run) for run in emergence_runs(*ALL_SINKS.values()) if run.shallow]
+WITH_SINKS = [str(run) for run in study_runs(*ALL_SINKS.values()) if run.shallow]
 EVIDENCE_SINKS = [run for run in EVIDENCE["emergence"] if run in WITH_SINKS]
 
 FILES |= {
     "emergence_evidence": Row(
         "Gaps, accuracy and loss at every test of long trainings, and the accuracy by position at their end.",
-        "emergence.gaps:evidence",
+        "emergence.accuracy_gaps:evidence",
         {
             "tests": collect(CURVES, run=EVIDENCE["emergence"]),
             "runs": collect("results/emergence/{run}/run.csv", run=EVIDENCE["emergence"]),
@@ -246,7 +246,7 @@ FILES |= {
     ),
     "emergence_evidence_sinks": Row(
         "Attention sinks of the networks of long trainings, at every threshold.",
-        "emergence.gaps:evidence_of_sinks",
+        "emergence.accuracy_gaps:evidence_of_sinks",
         {"sinks": collect(SINKS, run=EVIDENCE_SINKS)},
         {"scale": config["scale"]},
         outputs={"sinks": "results/evidence/emergence/{group}/sinks.csv"},

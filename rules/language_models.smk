@@ -11,14 +11,14 @@
 # a model trained here, or hub. A job measures one model on one data set at every length: to import and open it costs as
 # much as one length. A killed job goes on from checkpoints/measure/.
 
-from position_bias.language_models import runs as runs_of_models
+from position_bias.language_models import runs as language_models_runs
 
-checkpoints = partial(runs_of_models.checkpoints, config)
-trainings = partial(runs_of_models.trainings, config)
+checkpoints = partial(language_models_runs.checkpoints, config)
+trainings = partial(language_models_runs.trainings, config)
 DATASETS = config["measure"]["datasets"]
 MODELS = config["measure"]["models"]
 TRAINED = [model for model in MODELS if model in config["models"]]
-*SNAPSHOTS, LAST = STEPS = runs_of_models.steps(config)
+*SNAPSHOTS, LAST = STEPS = language_models_runs.steps(config)
 MEASURED = "results/measure/{model}/{checkpoint}/{dataset}/n{n}.safetensors"
 PRETRAINED = config["structural"]["pretrained"]  # which rules/structural.smk measures
 hub_model = lambda wildcards: config["hub_models"][wildcards.model]

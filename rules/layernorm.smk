@@ -9,7 +9,7 @@ LAYERNORM_TRAINED = {  # what networks of every norm have alike
 }
 NORMALISED = [  # retrieval networks with a causal mask alone and residual connections: without norm, pre-LN, post-LN
     run
-    for run in emergence_runs(("gaussian", "residual"), ("gaussian", "pre-norm"), ("gaussian", "post-norm"))
+    for run in study_runs(("gaussian", "residual"), ("gaussian", "pre-norm"), ("gaussian", "post-norm"))
     if run.shallow
 ]
 GRAMS = collect(  # of the language models, untrained where the configuration keeps that, and trained

@@ -2,10 +2,10 @@
 # tests of the trained networks by length, a task a folder, and the experiments that vary width, averaged weights and
 # learning rate. A killed training resumes from checkpoints/postnorm/.
 
-from position_bias.postnorm import runs as runs_of_postnorm
+from position_bias.postnorm import runs as postnorm_runs
 
 POSTNORM = config["postnorm"]
-TRIALS = runs_of_postnorm.experiments(POSTNORM)
+TRIALS = postnorm_runs.experiments(POSTNORM)
 COMPLEMENTS, LANGUAGES = POSTNORM["set_complement"]["lengths"], POSTNORM["languages"]["lengths"]
 TESTS = "results/postnorm/{task}/tests.parquet"
 # The params of a rule that trains all of one experiment.
@@ -32,7 +32,7 @@ rule postnorm_train:
         experiment="{task}",
         trials=lambda wildcards: TRIALS[wildcards.task],
         labels={},
-        run_facts=lambda wildcards: runs_of_postnorm.record(POSTNORM, wildcards.task),
+        run_facts=lambda wildcards: postnorm_runs.record(POSTNORM, wildcards.task),
     script:
         "../scripts/postnorm/train.py"
 
@@ -65,7 +65,7 @@ use rule postnorm_train as postnorm_train_averages with:
     log:
         "logs/postnorm/averaging.log",
     params:
-        **experiment_params("averaging", run_facts=runs_of_postnorm.record(POSTNORM, "averaging")),
+        **experiment_params("averaging", run_facts=postnorm_runs.record(POSTNORM, "averaging")),
 
 
 use rule postnorm_train as postnorm_train_stability with:

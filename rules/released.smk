@@ -1,22 +1,22 @@
 # The five big models of Herasimchyk et al. 2026 from the numbers that the authors released, asked for by all_published
-# alone. In: released.source (position_bias/released/source.py says what it may be). Out, under results/published/:
+# alone. In: released.source (position_bias/released/sources.py says what it may be). Out, under results/published/:
 # schedules/{model}/{dataset}/{lambda,content}.csv, and the profiles that they predict, by every variant, under
 # rollout/{model}/{dataset}/n{n}/{variant}.{slopes}.{content}.csv.
 
-from position_bias.released import models as released
-from position_bias.released import source as released_source
+from position_bias.released import models as released_models
+from position_bias.released import sources as released_sources
 
 RELEASED_LENGTHS = config["released"]["lengths"]
 RELEASED_STANDARD = min(RELEASED_LENGTHS)  # lambda and content were measured at 256
 RELEASED_FIG1 = ["bloom-176b", "mpt-7b"]  # as in the paper
-RELEASED_FIG2 = [model for model in released.MODELS if model not in RELEASED_FIG1]
+RELEASED_FIG2 = [model for model in released_models.MODELS if model not in RELEASED_FIG1]
 RELEASED_MIXING = "results/published/schedules/{model}/{dataset}/lambda.csv"
 RELEASED_CONTENT = "results/published/schedules/{model}/{dataset}/content.csv"
 RELEASED_SLOPES = "results/published/schedules/{model}/slopes.csv"
 RELEASED_READ = "results/published/schedules/source.csv"
 RELEASED_PROFILE = "results/published/rollout/{model}/{dataset}/n{n}/{variant.name}.csv"
-EVERY_MODEL = {"model": released.MODELS, "dataset": released.DATASETS}
-ON_PRIMARY = {"model": released.MODELS, "dataset": released.PRIMARY}
+EVERY_MODEL = {"model": released_models.MODELS, "dataset": released_models.DATASETS}
+ON_PRIMARY = {"model": released_models.MODELS, "dataset": released_models.PRIMARY}
 
 
 rule released_schedules:
@@ -24,13 +24,13 @@ rule released_schedules:
     input:
         source=required(
             config["released"]["source"],
-            released_source.files,
-            str(released_source.fault(None, released_source.UNNAMED)),
+            released_sources.files,
+            str(released_sources.fault(None, released_sources.UNNAMED)),
         ),
     output:
         mixing=collect(RELEASED_MIXING, **EVERY_MODEL),
         content=collect(RELEASED_CONTENT, **EVERY_MODEL),
-        slopes=collect(RELEASED_SLOPES, model=released.MODELS),
+        slopes=collect(RELEASED_SLOPES, model=released_models.MODELS),
         source=RELEASED_READ,
     log:
         "logs/published/schedules.log",
@@ -63,10 +63,12 @@ FILES |= {
         },
         {"model": lambda wildcards: wildcards.model, "lengths": RELEASED_LENGTHS},
         outputs={
-            "profiles": collect(RELEASED_PROFILE, n=RELEASED_LENGTHS, variant=released.VARIANTS, allow_missing=True)
+            "profiles": collect(
+                RELEASED_PROFILE, n=RELEASED_LENGTHS, variant=released_models.VARIANTS, allow_missing=True
+            )
         },
         log="logs/published/rollout/{model}/{dataset}.log",
-        wildcards={"model": any_of(released.MODELS), "dataset": any_of(released.DATASETS)},
+        wildcards={"model": any_of(released_models.MODELS), "dataset": any_of(released_models.DATASETS)},
         needs={"runtime": 20},
         **RELEASED,
     ),
@@ -76,7 +78,7 @@ FILES |= {
         {
             "mixing": collect(RELEASED_MIXING, **ON_PRIMARY),
             "content": collect(RELEASED_CONTENT, **ON_PRIMARY),
-            "slopes": collect(RELEASED_SLOPES, model=released.MODELS),
+            "slopes": collect(RELEASED_SLOPES, model=released_models.MODELS),
         },
         {"lengths": config["released"]["sampled_lengths"]},
         outputs={name: f"results/published/lengths/{name}.csv" for name in ("samples", "sums")},
@@ -90,7 +92,7 @@ RELEASED_TABLES = {
         "What the profiles look like, beside the distances that the paper prints, and whether these can be theirs.",
         "released.variants:tabulate",
         {
-            "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released.VARIANTS),
+            "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released_models.VARIANTS),
             "printed": project("published/structural_distances.csv"),
         },
         {"n": RELEASED_STANDARD},
@@ -105,10 +107,10 @@ RELEASED_TABLES = {
         {
             "profiles": collect(
                 RELEASED_PROFILE,
-                model=released.DRAWN,
-                dataset=released.PRIMARY,
+                model=released_models.DRAWN,
+                dataset=released_models.PRIMARY,
                 n=RELEASED_STANDARD,
-                variant=released.OF_DRAWN,
+                variant=released_models.OF_DRAWN,
             ),
             "curves": project("published/structural_curves.csv"),
         },
@@ -125,7 +127,7 @@ FILES["released_evidence"] = Row(
     "What evidence/ keeps of the released numbers: profiles, what is said of them, and where they came from.",
     "released.shapes:evidence",
     {
-        "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released.VARIANTS),
+        "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released_models.VARIANTS),
         "mixing": collect(RELEASED_MIXING, **EVERY_MODEL),
         "content": collect(RELEASED_CONTENT, **EVERY_MODEL),
         "variants": "results/tables/structural/published_variants.csv",
@@ -142,7 +144,11 @@ RELEASED_FIGURES = {
         "released.figures:fig1",
         {
             "profiles": collect(
-                RELEASED_PROFILE, model=models, dataset=released.PRIMARY, n=RELEASED_STANDARD, variant=released.VARIANTS
+                RELEASED_PROFILE,
+                model=models,
+                dataset=released_models.PRIMARY,
+                n=RELEASED_STANDARD,
+                variant=released_models.VARIANTS,
             ),
             "table": "results/tables/structural/published_variants.csv",
         },
@@ -177,5 +183,5 @@ rule all_published:
     """Every profile, figure and table of the released numbers, and what evidence/ keeps of them."""
     input:
         *RELEASED_EVIDENCE.values(),
-        collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_LENGTHS, variant=released.VARIANTS),
+        collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_LENGTHS, variant=released_models.VARIANTS),
         row_outputs(RELEASED_FIGURES, RELEASED_TABLES),

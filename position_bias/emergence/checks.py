@@ -14,17 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence import gaps as accuracy_gaps
-from position_bias.emergence import released_code
-from position_bias.emergence.gaps import (
+from position_bias.emergence import accuracy_gaps, released_code
+from position_bias.emergence.accuracy_gaps import (
     CONFIGURATION,
     PAIR_NAMES,
     curves,
     final_gaps,
-    of_fresh_omega,
-    of_training_omega,
     settled,
     summary,
+    with_fresh_omega,
+    with_training_omega,
 )
 from position_bias.emergence.runs import (
     BY_BIAS,
@@ -86,15 +85,15 @@ SEEN = [*Configuration._fields, "seed"]  # columns of evidence/emergence/seen.cs
 class NetworkTables:
     """What claims are judged on, by seed: gaps and sinks in the common direction of training, accuracy in fresh."""
 
-    gaps: pd.DataFrame  # of gaps.final_gaps
-    accuracy: pd.DataFrame  # of gaps.by_position
+    gaps: pd.DataFrame  # of accuracy_gaps.final_gaps
+    accuracy: pd.DataFrame  # of accuracy_gaps.by_position
     sinks: pd.DataFrame  # of sinks.measure, with the columns of a configuration, at one threshold
 
     @classmethod
     def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "NetworkTables":
-        """Take the tables of gaps.curves, gaps.by_position and sinks.measure; a seed that diverged has NaN in each."""
+        """Take the tables of `curves`, `by_position` and sinks.measure; a seed that diverged has NaN in each."""
         started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
-        judged = of_training_omega(final_gaps(curves)), of_fresh_omega(accuracy), of_training_omega(sinks)
+        judged = with_training_omega(final_gaps(curves)), with_fresh_omega(accuracy), with_training_omega(sinks)
         return cls(*(_with_diverged(table, started) for table in judged))
 
 
@@ -156,8 +155,8 @@ def gap_table(
 ) -> pd.DataFrame:
     """Return every gap with its interval over seeds and its verdict, at the end of training and over its last part.
 
-    `final` and `settled` are the tables of `gaps.final_gaps` and `gaps.settled`; `predictions` are those of `checks`,
-    of which those of one network alone are taken.
+    `final` and `settled` are the tables of `final_gaps` and `settled`; of `predictions`, those of one network alone are
+    taken.
     """
     keys = [*CONFIGURATION, "pair"]
     gaps = summary(final, keys, "gap", level)

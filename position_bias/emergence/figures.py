@@ -22,8 +22,8 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike
 
-from position_bias.emergence import gaps as accuracy_gaps
-from position_bias.emergence.gaps import AS_RELEASED, Trained
+from position_bias.emergence import accuracy_gaps
+from position_bias.emergence.accuracy_gaps import AS_RELEASED, Trained
 from position_bias.emergence.runs import PRINTED_DEPTHS
 from position_bias.emergence.task import RetrievalTask, for_vocabulary
 from position_card.drawing.intervals import from_to, marked
@@ -118,15 +118,15 @@ def seeds_by_depth(table: pd.DataFrame) -> list[str]:
 class Gaps:
     """Accuracy gaps of trained networks, after the longest training and behind it after the shorter one, if any."""
 
-    trained: Trained  # tables of `gaps.curves`, each at one scale
-    longest: pd.DataFrame  # `gaps.at_end`: summary
+    trained: Trained  # tables of `accuracy_gaps.curves`, each at one scale
+    longest: pd.DataFrame  # `accuracy_gaps.at_end`: summary
     seeds: pd.DataFrame  # and by seed
     shorter: pd.DataFrame  # summary
     level: float
 
     @classmethod
     def of(cls, trained: Trained, level: float) -> "Gaps":
-        """Of tables of `gaps.curves`; `level` is that of the intervals."""
+        """Of tables of `accuracy_gaps.curves`; `level` is that of the intervals."""
         longest, seeds = accuracy_gaps.at_end(trained.longest, level)
         shorter, _ = accuracy_gaps.at_end(trained.shorter, level)
         return cls(trained, longest, seeds, shorter, level)
@@ -211,7 +211,7 @@ def _depths(study: str, table: pd.DataFrame) -> list[int]:
 
 
 # The figures. `tests` joins the tables of training of this run that a figure shows, at a `scale`; `kept` are tables of
-# `gaps.curves` that evidence/ keeps of longer training. `task` is the configuration's.
+# `accuracy_gaps.curves` that evidence/ keeps of longer training. `task` is the configuration's.
 
 
 def fig2(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: str) -> Figure:
@@ -253,7 +253,7 @@ def by_depth(
     The upper row has the gap of each pair against depth: mean, t-interval and every seed. The lower row has the
     accuracy by position of the answer, with a line and its t-interval for each depth. Beside it stand chance among all
     labels and chance among those of the sequence. Shorter training is pale, without seeds and intervals; a depth of the
-    paper that was not trained for long says so. `kept_accuracy` has the tables of `gaps.by_position` beside `kept`.
+    paper that was not trained for long says so. `kept_accuracy` has the tables of `by_position` beside `kept`.
     """
     drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept, scale), level)
     by_answer = Trained.of(accuracy_gaps.by_position(tests), kept_accuracy, scale)
@@ -309,7 +309,7 @@ def by_bias(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: 
 def printed_and_released(printed: list[pd.DataFrame], released: list[pd.DataFrame], level: float) -> Figure:
     """Figures 2 and 4 in two columns (ours): gap of each pair by depth as printed, and in the settings of the code.
 
-    Both are tables of `gaps.curves` that evidence/ keeps, of networks with a causal mask and without residual
+    Both are tables of `accuracy_gaps.curves` that evidence/ keeps, of networks with a causal mask and without residual
     connections; each encoding has a row. What the settings differ in stands below.
     """
     columns = {"printed": printed, "released": released}
@@ -365,7 +365,7 @@ def long_and_short_training(
     """
     both = pd.concat([long, older[~older["depth"].isin(long["depth"])]])
     gaps = both[both["quantity"].isin(PAIRS)].rename(columns={"quantity": "pair", "value": "gap"})
-    summary, _ = accuracy_gaps.at_end(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)), level)
+    summary, _ = accuracy_gaps.at_end(accuracy_gaps.curves(accuracy_gaps.with_training_omega(tests)), level)
     short = summary[summary["encoding"] == "none"]
     label = "Accuracy gaps during long training and at its end, beside those after short training"
     figure = plt.figure(figsize=(PAGE, 2.7), label=label)

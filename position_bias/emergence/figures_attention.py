@@ -14,7 +14,7 @@ from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.emergence import gaps
+from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.figures import mask_look, networks, pale, seeds_by_depth, setting
 from position_bias.emergence.runs import rounding_decides
 from position_card.core.artifacts import TensorFile
@@ -132,9 +132,11 @@ def sinks_of_networks(
     ones and exactly uniform attention show what is mere normalisation. A panel is pale where the weights of a full
     window are the threshold but for rounding. The small panels have the other thresholds of the table.
     """
-    found = gaps.Trained.of(sinks[sinks["encoding"] == "none"], [t[t["encoding"] == "none"] for t in kept], scale)
-    keys = [*gaps.CONFIGURATION, "state", "tau", "token"]
-    metric, shorter = (gaps.summary(table, keys, "value", level) for table in found)
+    found = accuracy_gaps.Trained.of(
+        sinks[sinks["encoding"] == "none"], [t[t["encoding"] == "none"] for t in kept], scale
+    )
+    keys = [*accuracy_gaps.CONFIGURATION, "state", "tau", "token"]
+    metric, shorter = (accuracy_gaps.summary(table, keys, "value", level) for table in found)
     shorter = shorter[shorter["state"] == "trained"]
     looks = {mask: mask_look(mask) for mask in pd.concat([shorter, metric])["mask"].unique()}
     others = [value for value in sorted(metric["tau"].unique()) if not np.isclose(value, threshold)]
@@ -171,7 +173,9 @@ def sinks_of_networks(
     told += f"; pale: {', '.join(seeds_by_depth(shorter))}" if len(shorter) else ""
     legend(figure, [*entries, *baselines], settings=told)
     for table in found:
-        draws(figure, [f"{of}: {name}" for of in table["scale"].unique() for name in gaps.network_names(table)])
+        draws(
+            figure, [f"{of}: {name}" for of in table["scale"].unique() for name in accuracy_gaps.network_names(table)]
+        )
     return figure
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence.gaps import final_gaps
+from position_bias.emergence.accuracy_gaps import final_gaps
 from position_bias.verdicts.judge import Statistic, judge, table
 from position_bias.verdicts.registry import Predicted
 from position_card.core import artifacts

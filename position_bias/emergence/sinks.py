@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from position_bias.emergence import network as networks
-from position_bias.emergence import sequences
+from position_bias.emergence import networks, sequences
 from position_bias.emergence.task import Omega, RetrievalTask
 from position_bias.emergence.training import Member
 from position_bias.small_networks.ensemble import Parameters

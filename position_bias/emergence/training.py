@@ -11,8 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from position_bias.emergence import network as networks
-from position_bias.emergence import runs, sequences
+from position_bias.emergence import networks, runs, sequences
 from position_bias.emergence.runs import Network, Study
 from position_bias.emergence.task import RetrievalTask
 from position_bias.small_networks import ensemble

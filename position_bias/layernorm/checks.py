@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence import gaps
+from position_bias.emergence import accuracy_gaps
 from position_bias.layernorm.settings import NETWORKS
 from position_bias.verdicts.judge import Estimate, Statistic, judge, table, worst
 from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
@@ -52,7 +52,7 @@ def verdicts(
     `theory` is the table of `checks_theory`, `random` that of `simulation.random_weights`, `trained` joins those of
     `layernorm.training.train`, and `tests` those of retrieval networks.
     """
-    curves = gaps.curves(tests[tests["encoding"] == "none"])
+    curves = accuracy_gaps.curves(tests[tests["encoding"] == "none"])
     registered, models = predictions(predicted, "layernorm"), recency_of_models(grams)
     pretrained = models["model"].isin(decoders)
     measured = chain(read_estimates(theory), statistics(random, trained, models[~pretrained], curves))
@@ -66,7 +66,7 @@ def statistics(
 ) -> Iterator[Statistic]:
     """Yield what is measured of networks with weights: seeds down, norms across; of language models, documents down.
 
-    `models` is the table of `recency_of_models`; `curves` are those of `emergence.gaps`, of causal retrieval
+    `models` is the table of `recency_of_models`; `curves` are those of `emergence.accuracy_gaps`, of causal retrieval
     networks without positional encoding.
     """
     yield from _random_weights(random)
@@ -147,7 +147,7 @@ def _retrieval(curves: pd.DataFrame) -> Iterator[Statistic]:
     Networks with and without norms are compared where their vocabulary and depth are alike.
     """
     alike = ["vocabulary", "depth", "pair"]
-    wide = gaps.final_gaps(curves).pivot(index=[*alike, "seed"], columns="study", values="gap")
+    wide = accuracy_gaps.final_gaps(curves).pivot(index=[*alike, "seed"], columns="study", values="gap")
     by_norm = wide.rename(columns=NORMS).reindex(columns=list(NORMS.values()))
     for (vocabulary, depth, pair), gap in by_norm.groupby(level=alike):
         if gap[["pre", "post"]].notna().any(axis=None):

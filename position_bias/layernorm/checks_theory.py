@@ -87,7 +87,7 @@ class Runs:
         """Recency of each sequence; layers count from 1."""
         return self.seen[norm, rho, alpha].recency[:, layer - 1]
 
-    def of_profile(self, profile: str, mask: MaskName, rho: float, layer: int) -> Array:
+    def profile_recency(self, profile: str, mask: MaskName, rho: float, layer: int) -> Array:
         """Recency of each sequence, with RMSNorm and embeddings of a profile; layers count from 1."""
         return _profile(self.sampling, profile, mask, rho).recency[:, layer - 1]
 
@@ -322,13 +322,15 @@ def _moments(runs: Runs) -> Iterator[Statistic]:
     for mask, rho in product(MASKS, RESIDUALS):
         away = []
         for profile in PROFILES:
-            seen = [runs.of_profile(profile, mask, rho, layer).mean() for layer in range(1, LAYERS + 1)]
+            seen = [runs.profile_recency(profile, mask, rho, layer).mean() for layer in range(1, LAYERS + 1)]
             away.append(np.abs(seen - runs.sampling.expected_of_profile(profile, mask, rho, LAYERS)).max())
         setting = {"layers": f"1-{LAYERS}", "mask": mask, "residual": f"{rho:g}"}
         yield _worked_out("recency of profiles less the recursion", setting, {"all": away}, bound=runs.close(LAYERS))
     full, causal = (
         {
-            rho: {profile: [runs.of_profile(profile, mask, rho, layer) for layer in DEEPER] for profile in PROFILES}
+            rho: {
+                profile: [runs.profile_recency(profile, mask, rho, layer) for layer in DEEPER] for profile in PROFILES
+            }
             for rho in RESIDUALS
         }
         for mask in ("full", "causal")

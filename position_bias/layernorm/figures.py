@@ -17,7 +17,7 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from position_bias.emergence import gaps
+from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.figures import networks
 from position_bias.layernorm.checks import OF_HUB, UNTRAINED, recency_of_models
 from position_card.core.artifacts import TensorFile, Tensors
@@ -304,7 +304,7 @@ def emergence(tests: pd.DataFrame, level: float) -> Figure:
     network each. Above 0 the earlier of two equal items is preferred. Marks and lines are means over seeds with
     t-intervals, dots are seeds.
     """
-    table = gaps.curves(tests[tests["encoding"] == "none"])
+    table = accuracy_gaps.curves(tests[tests["encoding"] == "none"])
     (vocabulary,), (depth,) = table["vocabulary"].unique(), table["depth"].unique()
     looks = present(table["study"], RETRIEVAL)
     titles = {"ends": "at the end of training", "along": "first vs. last, along training"}

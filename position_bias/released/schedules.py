@@ -15,7 +15,7 @@ import pandas as pd
 import yaml
 from numpy.typing import ArrayLike
 
-from position_bias.released import source as sources
+from position_bias.released import sources
 from position_bias.released.models import DATASETS, MODELS, ReleasedModel
 from position_card.core import artifacts
 from position_card.rollout.attention import Array

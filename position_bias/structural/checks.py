@@ -441,10 +441,10 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     Returns verdicts in the schema of `judge.COLUMNS`, on tables with OF_DECODERS. A unit is a document, or of recall
     a context. Where a quantity is of a mean over documents, units are resamples of them, and ESTIMATE is all documents
     as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested. Where several tables
-    have the same quantity, `of_most_documents` says which is judged.
+    have the same quantity, `with_most_documents` says which is judged.
     """
     asked = {name: rows for name, rows in predictions.items() if name.startswith(tuple(SEEN_BEFORE))}
-    rows = [row for values in of_most_documents(evidence) for row in judge(_decoders(values, asked), asked, level)]
+    rows = [row for values in with_most_documents(evidence) for row in judge(_decoders(values, asked), asked, level)]
     heard = {row["claim"] for row in rows}
     silent = {
         name: [row for row in of_name if row.claim and row.claim not in heard]
@@ -454,7 +454,7 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     return table("structural", PRETRAINED, [*rows, *judge(_unmeasured(silent), silent, level)])
 
 
-def of_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def with_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """The tables, each with those statistics alone that no other has of more documents, all networks together.
 
     Prompts of a short run are among those of a longer one, and together they would count documents twice. Of two tables

@@ -1,12 +1,12 @@
 import numpy as np
 import pandas as pd
 
-from position_bias.released import schedules, slopes, source
+from position_bias.released import schedules, slopes, sources
 from position_bias.released.models import MODELS
 from position_card.core import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
-    contents = source.read(snakemake.params.source, snakemake.params.sha256)
+    contents = sources.read(snakemake.params.source, snakemake.params.sha256)
     released = schedules.from_contents(snakemake.params.source, contents).values()
     tables = zip(snakemake.output.mixing, snakemake.output.content, released, strict=True)
     for mixing, content, schedule in tables:
@@ -17,5 +17,5 @@ with runtime.job(snakemake.log[0]):
         artifacts.write_table(content, pd.DataFrame({name: values.ravel() for name, values in columns.items()}))
     for path, model in zip(snakemake.output.slopes, MODELS.values(), strict=True):
         artifacts.write_table(path, pd.DataFrame({"head": range(model.heads), **slopes.slopes_of(model)}))
-    read = {"files": " ".join(sorted(contents)), "sha256": source.fingerprint(contents)}
+    read = {"files": " ".join(sorted(contents)), "sha256": sources.fingerprint(contents)}
     artifacts.write_table(snakemake.output.source, pd.DataFrame([read]))

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from position_bias.released import source
+from position_bias.released import sources
 from tests.archives import ADDRESS, YAML, archive
 from tests.refusals import refused
 
@@ -24,9 +24,9 @@ class Answer(io.BytesIO):
 def test_a_server_that_is_slow_for_ever_is_left_at_the_deadline(monkeypatch, seconds):
     monkeypatch.setattr(urllib.request.OpenerDirector, "open", lambda opener, address, timeout: Answer())
     clock = itertools.count(0, seconds)
-    monkeypatch.setattr(source.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(sources.time, "monotonic", lambda: next(clock))
     with refused(f"released.source = '{ADDRESS}'", "600 seconds"):
-        source.read(ADDRESS, "0" * 64)
+        sources.read(ADDRESS, "0" * 64)
     assert next(clock) <= 600 + 3 * seconds
 
 
@@ -34,21 +34,21 @@ def test_a_server_that_is_slow_for_ever_is_left_at_the_deadline(monkeypatch, sec
 def test_a_redirection_to_anything_but_https_is_not_followed(to):
     request = urllib.request.Request(ADDRESS)
     with pytest.raises(urllib.error.URLError, match="which is not https"):
-        source._OnlyHttps().redirect_request(request, None, 302, "", http.client.HTTPMessage(), to)
+        sources._OnlyHttps().redirect_request(request, None, 302, "", http.client.HTTPMessage(), to)
 
 
 @pytest.mark.parametrize(
     "path", ["unwanted.bin", "config/rollout/alibi/notes.txt", "config/empirical/alibi/x.yaml", "../../x.yaml"]
 )
 def test_members_that_nobody_wants_are_counted(monkeypatch, path):
-    monkeypatch.setattr(source, "LARGEST", 1000)
+    monkeypatch.setattr(sources, "LARGEST", 1000)
     packed = archive(YAML | {path: bytes(2000)})
     assert len(packed) < 1000
     with refused(ADDRESS, "1000 bytes"):
-        source.unpacked(ADDRESS, packed)
+        sources.unpacked(ADDRESS, packed)
 
 
 def test_members_without_content_are_counted(monkeypatch):
-    monkeypatch.setattr(source, "MOST", 50)
+    monkeypatch.setattr(sources, "MOST", 50)
     with refused(ADDRESS, "50 files"):
-        source.unpacked(ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))
+        sources.unpacked(ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))

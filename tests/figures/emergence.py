@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence import figures, figures_attention, gaps, theory
+from position_bias.emergence import accuracy_gaps, figures, figures_attention, theory
 from position_bias.emergence.task import RetrievalTask
 from position_card.drawing.looks import PAIRS, depth_look, shades
 from position_card.rollout.attention import causal_mask
@@ -44,7 +44,7 @@ def depth_colour(depth):
 def both(seeds=3, **levels):
     """What a run trained, and what evidence/ keeps of the same networks after longer training: its table of curves."""
     kept = trained(seeds + 1, iterations=[50_000, 100_000], **levels)
-    return trained(seeds, **levels), [gaps.curves(kept).assign(scale="paper")]
+    return trained(seeds, **levels), [accuracy_gaps.curves(kept).assign(scale="paper")]
 
 
 def bars_of_gaps(longest, column, colour, shorter=None, **keys):
@@ -63,14 +63,14 @@ def bars_of_gaps(longest, column, colour, shorter=None, **keys):
 
 
 def at_end(curves):
-    return gaps.at_end(curves, LEVEL)
+    return accuracy_gaps.at_end(curves, LEVEL)
 
 
 def fig2(seeds, wirings):
     """Of the second wiring, if any, nothing is kept."""
     tests = [both(seeds, residual=[wired], depth=depths, study=[STUDY[wired]]) for wired, depths in wirings.items()]
     own, kept = pd.concat([own for own, _ in tests]), tests[0][1]
-    longest, shorter = at_end(kept[0]), at_end(gaps.curves(own))[0]
+    longest, shorter = at_end(kept[0]), at_end(accuracy_gaps.curves(own))[0]
     panels = [
         bars_of_gaps(longest, "depth", depth_colour, shorter, residual=residual, encoding=name)
         for residual, name in itertools.product(wirings, ENCODINGS)
@@ -90,7 +90,7 @@ def by_bias():
             at_end(kept),
             "mask",
             lambda mask: figures.mask_look(mask).colour,
-            at_end(gaps.curves(own))[0],
+            at_end(accuracy_gaps.curves(own))[0],
             encoding=name,
         )
         for name in ("none", "sin", "rope")
@@ -102,7 +102,7 @@ def windows():
     """Masks of one family, and nothing that was trained longer."""
     own = trained(mask=WINDOWS, study=["window"], encoding=["none"])
     colours = dict(zip(WINDOWS, shades(range(3)).values(), strict=True))
-    panel = bars_of_gaps(at_end(gaps.curves(own)), "mask", colours.get, encoding="none")
+    panel = bars_of_gaps(at_end(accuracy_gaps.curves(own)), "mask", colours.get, encoding="none")
     return figures.by_bias(own, [], LEVEL, "short", TASK), [panel]
 
 
@@ -129,9 +129,9 @@ def by_depth():
     """Of the deepest networks nothing is kept."""
     own, (kept,) = both(depth=(2, 4, 10))
     kept = kept[kept["depth"] < 10]
-    answers = gaps.by_position(trained(4, depth=(2, 4))).assign(scale="paper")
-    longest, shorter = at_end(kept), at_end(gaps.curves(own))[0]
-    accuracy, before = (gaps.accuracies(table, LEVEL) for table in (answers, gaps.by_position(own)))
+    answers = accuracy_gaps.by_position(trained(4, depth=(2, 4))).assign(scale="paper")
+    longest, shorter = at_end(kept), at_end(accuracy_gaps.curves(own))[0]
+    accuracy, before = (accuracy_gaps.accuracies(table, LEVEL) for table in (answers, accuracy_gaps.by_position(own)))
     above, below = [], []
     for name in ENCODINGS:
         above.append(lines_of_gaps(longest, shorter, encoding=name))
@@ -144,7 +144,7 @@ def by_depth():
 
 def released_code():
     """Both settings beside each other; the released one has fewer depths yet."""
-    printed, released = (gaps.curves(trained(depth=depths)).assign(scale="paper") for depths in ((2, 4), (2,)))
+    printed, released = (accuracy_gaps.curves(trained(depth=depths)).assign(scale="paper") for depths in ((2, 4), (2,)))
     sides, panels = [at_end(table) for table in (printed, released)], []
     for name, (means, by_seed) in itertools.product(ENCODINGS, sides):
         panels.append(Panel([of(means, encoding=name)[["gap", "low", "high"]], of(by_seed, encoding=name)["gap"]]))
@@ -153,7 +153,7 @@ def released_code():
 
 def along_training():
     tests = trained(iterations=[0, 100, 1000, 2000], depth=[2, 4])
-    learning, panels = gaps.learning(tests, LEVEL), []
+    learning, panels = accuracy_gaps.learning(tests, LEVEL), []
     rows = [("loss",), ("accuracy", "in_context"), *((pair,) for pair in PAIRS)]
     for names, encoding in itertools.product(rows, ENCODINGS):
         shown = learning[learning["quantity"].isin(names) & (learning["encoding"] == encoding)]
@@ -175,8 +175,8 @@ def long_training(depths, seeds):
     )
     older = tests.assign(value=tests["value"].where(tests["depth"] != depths[0], 99.0))
     figure = figures.long_and_short_training(of(tests, depth=depths[0]), older, short, LEVEL, last=2)
-    ends, by_seed = gaps.lasting(of(both, pair="first-last"), 2, LEVEL)
-    after_short = of(at_end(gaps.curves(short))[0], encoding="none", pair="first-last")
+    ends, by_seed = accuracy_gaps.lasting(of(both, pair="first-last"), 2, LEVEL)
+    after_short = of(at_end(accuracy_gaps.curves(short))[0], encoding="none", pair="first-last")
     columns = ["gap", "low", "high"]
     panels = {"first vs. last, at the end": Panel([by_seed["gap"], ends[columns], after_short[columns]])}
     for pair, look in PAIRS.items():
@@ -219,7 +219,7 @@ def sinks_of_networks(masks, taus=TAUS, seeds=3, longer=False):
     """A column a mask and a row a threshold, the main one first. Longer training has the same values, halved."""
     given, shown = sinks(masks, taus, seeds)
     kept = [given.assign(scale="paper", value=given["value"] / 2)] if longer else []
-    means, panels = gaps.summary(shown, ["mask", "tau", "state", "token"], "value", LEVEL), []
+    means, panels = accuracy_gaps.summary(shown, ["mask", "tau", "state", "token"], "value", LEVEL), []
     longest = means.assign(**{name: means[name] / (2 if longer else 1) for name in ("value", "low", "high")})
     for tau, mask in itertools.product([0.2, *(tau for tau in taus if tau != 0.2)], masks):
         states = ("trained", "untrained", "uniform")

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence import gaps
+from position_bias.emergence import accuracy_gaps
 from position_bias.layernorm import figures, simulation
 from position_bias.layernorm.checks import UNTRAINED
 from position_card.drawing.intervals import by_seed, over_seeds
@@ -128,7 +128,7 @@ def emergence():
     """Gaps of the studies with norms, at the end and along training."""
     parts = [tests_of(iterations=(0, 50, 100), study=[study], encoding=["none"]) for study in figures.RETRIEVAL]
     tests = pd.concat(parts, ignore_index=True)
-    curves = gaps.curves(tests)
+    curves = accuracy_gaps.curves(tests)
     last = of(curves, iteration=100)
     last = last[last["quantity"].isin(PAIRS)].assign(place=lambda rows: rows["quantity"].map([*PAIRS].index))
     ends = by_norm(last, figures.RETRIEVAL, "study", "place", seeds=True)._replace(lines={})

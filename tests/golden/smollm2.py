@@ -50,7 +50,7 @@ def next_token(model, embeddings):
     return model(inputs_embeds=embeddings[None], use_cache=False).logits[0, -1].softmax(-1)
 
 
-def of_text(model, row):
+def prompt_quantities(model, row):
     """Loss, lambda by two estimators, influence, attention, and the queries and keys before they are turned."""
     streams, updates, queries, keys = [], [], [], []
     hooks = []
@@ -119,7 +119,7 @@ def recalled(model, words):
 
 def numbers(model, rows, words):
     """Every number that is kept, with what it is and where."""
-    found = [of_text(model, row) for row in rows]
+    found = [prompt_quantities(model, row) for row in rows]
     mean = {name: torch.stack([of[name] for of in found]).mean(0) for name in found[0]}
     for text, of in enumerate(found):
         yield "loss", text, of["loss"]

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from position_bias.emergence import checks_theory as emergence_checks
-from position_bias.emergence import theory as emergence
-from position_bias.layernorm import checks_theory as layernorm_checks
-from position_bias.layernorm import theory as layernorm
-from position_bias.structural import checks_theory as structural_checks
-from position_bias.structural import propositions as structural
+from position_bias.emergence import checks_theory as emergence_checks_theory
+from position_bias.emergence import theory as emergence_theory
+from position_bias.layernorm import checks_theory as layernorm_checks_theory
+from position_bias.layernorm import theory as layernorm_theory
+from position_bias.structural import checks_theory as structural_checks_theory
+from position_bias.structural import propositions
 from position_card.rollout.attention import alibi_bias, causal_mask, masked_softmax
 from position_card.rollout.last_row import transition
 
@@ -102,7 +102,7 @@ def _step(exponent: Any) -> Any:
 MASKS = [
     *_of(
         "emergence-theorem-4-1 emergence-theorem-4-2 emergence-theorem-4-3",
-        emergence,
+        emergence_theory,
         ("t + 1 for t", "_log_bound", _with(3, _step)),
         ("2t for t", "_log_bound", _with(3, lambda exponent: 2 * exponent)),
         (ONE_MORE_EARLIER, "_log_bound", _with(2, lambda earlier: earlier + 1)),
@@ -118,12 +118,12 @@ MASKS = [
     ),
     *_of(
         "emergence-theorem-4-1 emergence-theorem-4-3",
-        emergence,
+        emergence_theory,
         ("epsilon 5 % larger", "prefix_bound", _with(0, lambda e: 1.05 * e)),
     ),
     *_of(
         "emergence-theorem-4-2",
-        emergence,
+        emergence_theory,
         ("epsilon 5 % larger", "smallest_weight", _floor_of_windows),
         ("half of R", "walk_length", _result(lambda R: max(1, R // 2))),
         ("a third of R", "walk_length", _result(lambda R: max(1, R // 3))),
@@ -133,13 +133,13 @@ MASKS = [
     ),
     *_of(
         "emergence-theorem-4-2",
-        emergence_checks,
+        emergence_checks_theory,
         ("windows of one more token", "sliding_window_mask", _with(1, lambda window: window + 1)),
         ("windows of one token fewer", "sliding_window_mask", _with(1, lambda window: window - 1)),
     ),
     *_of(
         "emergence-theorem-4-2-layers",
-        emergence,
+        emergence_theory,
         ("half of R", "walk_length", _result(lambda R: max(1, R // 2))),
         ("a third of R", "walk_length", _result(lambda R: max(1, R // 3))),
         ("the square of R", "walk_length", _result(lambda R: R**2)),
@@ -149,7 +149,7 @@ MASKS = [
     ),
     *_of(
         "emergence-theorem-4-3",
-        emergence,
+        emergence_theory,
         ("j - 1 for j - K", "prefix_bound", lambda right: lambda e, n, K, t: right(e, n, 1, t)[..., K - 1 :]),
         ("kappa 5 % larger", "prefix_share", _scaled(1.05)),
         ("kappa without 1 / K", "prefix_share", lambda right: lambda A, K: K * right(A, K)),
@@ -157,7 +157,7 @@ MASKS = [
     ),
     *_of(
         "emergence-theorem-4-3",
-        emergence_checks,
+        emergence_checks_theory,
         ("a causal mask for the prefix mask", "prefix_mask", _instead(lambda n, prefix: causal_mask(n))),
     ),
 ]
@@ -208,7 +208,7 @@ def _decay_of(power: int) -> Wrong:
 DECAY = [
     *_of(
         "emergence-theorem-4-5",
-        emergence,
+        emergence_theory,
         *BINOMIALS,
         ("m 5 % larger in attention", "decay_attention", _with(1, lambda m: 1.05 * m)),
         ("m 5 % smaller in attention", "decay_attention", _with(1, lambda m: 0.95 * m)),
@@ -225,7 +225,7 @@ DECAY = [
     ),
     *_of(
         "emergence-theorem-4-5-peak",
-        emergence,
+        emergence_theory,
         ("t + 1 for t", "decay_peak", _with(0, lambda t: t + 1)),
         ("t - 1 for t", "decay_peak", lambda right: lambda t, m: right(t, m) - right(1, m)),
         ("e^m for e^m - 1", "decay_peak", _instead(lambda t, m: t / np.exp(m))),
@@ -293,7 +293,7 @@ LEMMA, THEOREM = "emergence-lemma-4-6", "emergence-theorem-4-7-bounds"
 ROPE = [
     *_of(
         f"{LEMMA} {THEOREM}",
-        emergence,
+        emergence_theory,
         ("logits of RoPE replaced by 0", RANDOM, _scaled(0)),
         ("logits of RoPE replaced by their negative", RANDOM, _scaled(-1)),
         ("logits of RoPE replaced by noise of their size", RANDOM, _noise),
@@ -309,7 +309,7 @@ ROPE = [
     ),
     *_of(
         f"{LEMMA} {THEOREM}",
-        emergence.QuarterTurn,
+        emergence_theory.QuarterTurn,
         ("c and c' 5 % smaller", "bounds", _other_turn(lambda turn: {"strength": 0.95 * turn.strength})),
         ("c and c' 5 % larger", "bounds", _other_turn(lambda turn: {"strength": 1.05 * turn.strength})),
         ("C of the lower bound 5 % larger", "bounds", _other_turn(lambda turn: {"least": 1.05 * turn.least})),
@@ -320,7 +320,7 @@ ROPE = [
     ),
     *_of(
         THEOREM,
-        emergence,
+        emergence_theory,
         *BINOMIALS,
         ("rows of every layer in reverse order", "products", REVERSED),
         (AT_BOTTOM, "products", _below_on_top),
@@ -328,7 +328,7 @@ ROPE = [
     ),
     *_of(
         THEOREM,
-        emergence.QuarterTurn,
+        emergence_theory.QuarterTurn,
         ("c' for c' / (t+1), one for every t", "bounds", _split(lambda t: 1)),
         ("c' / 2 for c' / (t+1), as Eq. 16 has it", "bounds", _split(lambda t: np.minimum(t + 1, 2))),
         ("c' / t for c' / (t+1)", "bounds", _split(lambda t: np.maximum(t, 1))),
@@ -336,7 +336,7 @@ ROPE = [
     ),
     *_of(
         "emergence-theorem-4-7-peak",
-        emergence,
+        emergence_theory,
         ("L: t fixed", "critical_point", _with(0, lambda t: 1)),
         ("L: theta fixed", "critical_point", _with(1, lambda c: 0.01)),
         ("L: theta for theta^2, as printed", "critical_point", _with(1, lambda c: c**0.5)),
@@ -438,28 +438,28 @@ FORCES = {
 PROPOSITIONS = [
     *_of(
         " ".join(FORCES),
-        structural,
+        propositions,
         ("single weights in place of prefix masses", "prefix_mass", _instead(lambda profile: profile)),
         ("the masses of tokens 2 to k", "prefix_mass", lambda right: lambda mass: right(mass) - mass[..., :1]),
         ("rows of every layer in reverse order", "transition", REVERSED),
     ),
-    *(Mutant(claim, "the sign of the effect", (structural, drift), _scaled(-1)) for claim, drift in FORCES.items()),
+    *(Mutant(claim, "the sign of the effect", (propositions, drift), _scaled(-1)) for claim, drift in FORCES.items()),
     *_of(
         "structural-proposition-4-2",
-        structural,
+        propositions,
         ("the sign of lambda", "transition", _with(1, np.negative)),
         ("lambda 10 % larger, above 1", "transition", _with(1, lambda mix: 1.1 * mix)),
         (AT_BOTTOM, "rollouts", _instead(_rollouts_below)),
     ),
     *_of(
         "structural-proposition-4-3",
-        structural,
+        propositions,
         ("larger lambda in the lower half of the layers, smaller above", "residual_drift", _larger_below),
         ("the sign of lambda", "transition", _with(1, np.negative)),
     ),
     *_of(
         "structural-proposition-4-4",
-        structural,
+        propositions,
         ("the sign of the bias", "positional_drift", _with(1, np.negative)),
         (
             "a bias against the latest key",
@@ -470,26 +470,26 @@ PROPOSITIONS = [
     ),
     *_of(
         "structural-proposition-4-5",
-        structural,
+        propositions,
         ("content of both signs", "content_drift", _with(1, _alternating)),
         ("content on the token before", "reweighted", _before_itself),
     ),
     *_of(
         "structural-smooth-kernels",
-        structural_checks,
+        structural_checks_theory,
         ("rows of every layer in reverse order", "content_free_attention", _result(lambda A: A[..., ::-1, :])),
         ("kernels that skip the token before", "content_free_attention", _hole),
         ("kernels that grow with distance", "content_free_attention", _growing),
     ),
     *_of(
         "structural-assumption-needed",
-        structural_checks,
+        structural_checks_theory,
         ("the upper layer twice, which is monotone", "BROKEN", lambda right: right[[1, 1]]),
         ("the layers in reverse order", "BROKEN", lambda right: right[::-1]),
     ),
     *_of(
         "structural-lemma-5-4-ii",
-        structural,
+        propositions,
         ("the floor 5 % larger", "softmax_floor", _softmax_floor(lambda logits: 1.05)),
         ("n - 1 for n", "softmax_floor", _softmax_floor(lambda z: z.shape[-1] / max(z.shape[-1] - 1, 0.5))),
         ("B 5 % smaller", "softmax_floor", _softmax_floor(lambda logits: np.exp(0.05 * _ranges(logits)))),
@@ -497,7 +497,7 @@ PROPOSITIONS = [
     ),
     *_of(
         "structural-lemma-5-4-i",
-        structural,
+        propositions,
         ("the excess 5 % smaller", "growth_bound", _with(1, lambda excess: 0.95 * excess)),
         ("lambda 5 % smaller", "growth_bound", _with(0, lambda mixing: 0.95 * mixing)),
         ("half the layers", "growth_bound", _result(lambda bound: bound[np.arange(len(bound)) // 2])),
@@ -506,13 +506,13 @@ PROPOSITIONS = [
     ),
     *_of(
         "structural-theorem-5-5-i structural-theorem-5-5-ii",
-        structural,
+        propositions,
         ("epsilon 5 % larger", "attention_floor", _scaled(1.05)),
         ("rows of every layer in reverse order", "transition", REVERSED),
     ),
     *_of(
         "structural-theorem-5-5-i",
-        structural,
+        propositions,
         ("lambda 5 % smaller in the bound", "diagonal_bound", _with(0, lambda mixing: 0.95 * mixing)),
         ("lambda^2 for lambda in the bound", "diagonal_bound", _with(0, np.square)),
         ("1 - lambda for lambda in the bound", "diagonal_bound", _with(0, lambda mixing: 1 - mixing)),
@@ -522,7 +522,7 @@ PROPOSITIONS = [
     ),
     *_of(
         "structural-theorem-5-5-ii",
-        structural,
+        propositions,
         ("j for j - 1", "tail_bound", _instead(_one_more_earlier)),
         (
             "one layer more in the bound",
@@ -556,7 +556,10 @@ def _norms_without(part: str) -> Wrong:
 
     def wrong(right: Any) -> Any:
         def squared_norms(n: int, alpha: float, rho: float, strength: float, width: Any = None) -> Any:
-            (a, b), c = layernorm.first_weights(n, alpha, strength), layernorm.pull(n, alpha, strength, width)
+            (a, b), c = (
+                layernorm_theory.first_weights(n, alpha, strength),
+                layernorm_theory.pull(n, alpha, strength, width),
+            )
             parts = {
                 "common": (1 + rho + c) ** 2 * alpha,
                 "own": (1 - alpha) * (rho + a + c) ** 2,
@@ -575,7 +578,7 @@ def _divided_by(power_of_query: float, power_of_key: float) -> Wrong:
     def wrong(right: Any) -> Any:
         def second_scores(n: int, alpha: float, rho: float, strength: float, *, norm: bool, width: Any = None) -> Any:
             scores = right(n, alpha, rho, strength, norm=False, width=width)
-            q = layernorm.squared_norms(n, alpha, rho, strength, width)
+            q = layernorm_theory.squared_norms(n, alpha, rho, strength, width)
             return scores / np.outer(q**power_of_query, q**power_of_key) if norm else scores
 
         return second_scores
@@ -623,49 +626,51 @@ NETWORKS: tuple[tuple[str, str, Wrong], ...] = (
     (WITH_AND_WITHOUT, "recency", _seen(lambda norm, rho, *rest: (norm, 1 - rho, *rest))),
 )
 PROFILES: tuple[tuple[str, str, Wrong], ...] = (
-    ("keys in reverse order", "of_profile", KEYS_REVERSED),
-    ("a causal mask throughout", "of_profile", _seen(lambda profile, mask, *rest: (profile, "causal", *rest))),
+    ("keys in reverse order", "profile_recency", KEYS_REVERSED),
+    ("a causal mask throughout", "profile_recency", _seen(lambda profile, mask, *rest: (profile, "causal", *rest))),
     (
         "without residual for with it",
-        "of_profile",
+        "profile_recency",
         _seen(lambda profile, mask, rho, layer: (profile, mask, 0.0, layer)),
     ),
-    ("layer 1", "of_profile", _seen(lambda profile, mask, rho, layer: (profile, mask, rho, 1))),
+    ("layer 1", "profile_recency", _seen(lambda profile, mask, rho, layer: (profile, mask, rho, 1))),
 )
 DECODER = [
-    *_of("layernorm-theorem layernorm-three-tokens layernorm-closed-form", layernorm, *SETTINGS),
-    *_of("layernorm-theorem", layernorm, ("q_j constant", "squared_norms", _instead(lambda n, *given: np.ones(n)))),
+    *_of("layernorm-theorem layernorm-three-tokens layernorm-closed-form", layernorm_theory, *SETTINGS),
+    *_of(
+        "layernorm-theorem", layernorm_theory, ("q_j constant", "squared_norms", _instead(lambda n, *given: np.ones(n)))
+    ),
     *_of(
         "layernorm-closed-form",
-        layernorm,
+        layernorm_theory,
         ("q_j without the common part", "squared_norms", _norms_without("common")),
         ("c_i dropped", "pull", _scaled(0)),
         ("c_i doubled", "pull", _scaled(2)),
         ("the sign of c_i", "pull", _scaled(-1)),
     ),
-    *_of("layernorm-recency layernorm-primacy layernorm-anisotropy", layernorm_checks.Runs, *NETWORKS),
+    *_of("layernorm-recency layernorm-primacy layernorm-anisotropy", layernorm_checks_theory.Runs, *NETWORKS),
     *_of(
         "layernorm-primacy",
-        layernorm_checks.Runs,
+        layernorm_checks_theory.Runs,
         ("layer 2", "recency", _seen(lambda norm, rho, alpha, layer: (norm, rho, alpha, 2))),
     ),
-    *_of("layernorm-moments layernorm-mask-adds", layernorm_checks.Runs, *PROFILES),
+    *_of("layernorm-moments layernorm-mask-adds", layernorm_checks_theory.Runs, *PROFILES),
     *_of(
         "layernorm-moments",
-        layernorm_checks.Runs,
-        ("embeddings alike throughout", "of_profile", _seen(lambda profile, *rest: ("alike", *rest))),
+        layernorm_checks_theory.Runs,
+        ("embeddings alike throughout", "profile_recency", _seen(lambda profile, *rest: ("alike", *rest))),
     ),
     *_of(
         "layernorm-full-mask",
-        layernorm_checks.Runs,
+        layernorm_checks_theory.Runs,
         PROFILES[1],
-        ("anisotropy that rises", "of_profile", _seen(lambda profile, *rest: ("anisotropy rises", *rest))),
-        ("lengths that rise", "of_profile", _seen(lambda profile, *rest: ("length rises", *rest))),
+        ("anisotropy that rises", "profile_recency", _seen(lambda profile, *rest: ("anisotropy rises", *rest))),
+        ("lengths that rise", "profile_recency", _seen(lambda profile, *rest: ("length rises", *rest))),
     ),
     *_of(
         "layernorm-mask-adds",
-        layernorm_checks.Runs,
-        ("a full mask throughout", "of_profile", _seen(lambda profile, mask, *rest: (profile, "full", *rest))),
+        layernorm_checks_theory.Runs,
+        ("a full mask throughout", "profile_recency", _seen(lambda profile, mask, *rest: (profile, "full", *rest))),
     ),
 ]
 

@@ -16,10 +16,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from position_bias.emergence import checks_theory as emergence_checks
-from position_bias.layernorm import checks_theory as layernorm_checks
-from position_bias.layernorm import simulation as layernorm_simulation
-from position_bias.structural import checks_theory as structural_checks
+from position_bias.emergence import checks_theory as emergence_checks_theory
+from position_bias.layernorm import checks_theory as layernorm_checks_theory
+from position_bias.layernorm import simulation
+from position_bias.structural import checks_theory as structural_checks_theory
 from position_bias.verdicts.judge import Statistic, judge
 from position_bias.verdicts.registry import Predicted, every_claim, predictions
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE
@@ -31,20 +31,20 @@ WORST_FIRST: tuple[str, ...] = (UNTESTABLE, FAILS, NO_EFFECT, UNDECIDED, HOLDS)
 REFUSED = ("is no number that can be judged", "the theorem asks for less than 1", "must be at least 1")
 LEVEL = 0.95
 STATEMENTS: dict[str, Callable[[], tuple[Iterator[Statistic], ...]]] = {
-    "emergence": lambda: emergence_checks.statements(tokens=16, layers=120, draws=4, seed=3, peak_tokens=400),
-    "structural": structural_checks.statements,
-    "layernorm": lambda: layernorm_checks.statements(
-        layernorm_simulation.Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=0, level=LEVEL), 1000
+    "emergence": lambda: emergence_checks_theory.statements(tokens=16, layers=120, draws=4, seed=3, peak_tokens=400),
+    "structural": structural_checks_theory.statements,
+    "layernorm": lambda: layernorm_checks_theory.statements(
+        simulation.Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=0, level=LEVEL), 1000
     ),
 }
 SMALL: tuple[tuple[Any, str, Any], ...] = (  # in place of the sizes of the default run
-    (structural_checks, "LENGTHS", (2, 7)),
-    (structural_checks, "CONTENT", (2.0, -8.0)),
-    (structural_checks, "DEEPEST", 1000),
+    (structural_checks_theory, "LENGTHS", (2, 7)),
+    (structural_checks_theory, "CONTENT", (2.0, -8.0)),
+    (structural_checks_theory, "DEEPEST", 1000),
     (
-        layernorm_simulation,
+        simulation,
         "simulate",
-        cache(layernorm_simulation.simulate),
+        cache(simulation.simulate),
     ),  # mutants do not change what is simulated, so once is enough
 )
 INTRODUCTION = """# Mutants

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.emergence import training as emergence
+from position_bias.emergence import training as emergence_training
 from position_bias.emergence.runs import Network, Study
 from position_bias.emergence.task import RetrievalTask
-from position_bias.language_models import families
-from position_bias.language_models import train as languages
-from position_bias.layernorm import training as layernorm
+from position_bias.language_models import families, train
+from position_bias.layernorm import training as layernorm_training
 from position_bias.layernorm.settings import NETWORKS, Data
-from position_bias.postnorm import training as postnorm
+from position_bias.postnorm import training as postnorm_training
 from position_bias.postnorm.runs import Trial
 from position_bias.small_networks import repeated
 from position_bias.small_networks.ensemble import Recipe
@@ -26,7 +25,9 @@ from tests.pretend.both import OTHER_DRAWS, assert_same, on_both, resumed
 from tests.pretend.pretended import gpus
 
 TASK = RetrievalTask(items=4, burstiness=2, classes=16, labels=16, width=16)
-SETTING = emergence.StudySetting(Recipe(6, 1e-2, 1e-6), batch=8, sequences=4, sequences_along=4, observe_every=3)
+SETTING = emergence_training.StudySetting(
+    Recipe(6, 1e-2, 1e-6), batch=8, sequences=4, sequences_along=4, observe_every=3
+)
 MIXED = (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"))
 DECAYING = (Network("causal", "none"), Network("causal", "decay", slope=0.4))
 STUDIES = {
@@ -36,7 +37,7 @@ STUDIES = {
 }
 SIZE = NetworkSize(layers=2, width=16, heads=2, hidden=8)
 SHORT = {"batch": 4, "iterations": 7, "warmup": 3, "weight_decay": 1e-2, "held_out": 8}
-DECODERS = layernorm.DecoderSetting(Data(vocabulary=6, tokens=12, skew=4.0), SIZE, **SHORT)
+DECODERS = layernorm_training.DecoderSetting(Data(vocabulary=6, tokens=12, skew=4.0), SIZE, **SHORT)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -61,7 +62,7 @@ def test_networks_of_emergence(name, tmp_path):
     task, study = STUDIES[name]
 
     def train(folder, device):
-        return emergence.train(task, study, 2, (0, 1), SETTING, Place(folder, 3, device))
+        return emergence_training.train(task, study, 2, (0, 1), SETTING, Place(folder, 3, device))
 
     expected, found = on_both(killed_on_the_gpu(train, 3), tmp_path)
     order = [found.members.index(member) for member in expected.members]  # a GPU holds all members in one stack
@@ -72,10 +73,10 @@ def test_networks_of_emergence(name, tmp_path):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_decoders_of_layernorm(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(layernorm, "STACK", DECODERS.kept_bytes())  # a seed in each
+    monkeypatch.setattr(layernorm_training, "STACK", DECODERS.kept_bytes())  # a seed in each
 
     def train(folder, device):
-        return layernorm.train(name, DECODERS, 1e-2, (0, 4), Place(folder, 3, device))
+        return layernorm_training.train(name, DECODERS, 1e-2, (0, 4), Place(folder, 3, device))
 
     assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path), real=OTHER_DRAWS)
 
@@ -105,14 +106,14 @@ def test_trials_of_postnorm(name, tmp_path):
     tables = [table for table in ("depths", "averages") if table == name] + ["tests", "losses"]
 
     def train(folder, device):
-        return postnorm.run([trial], tables, Place(folder, 3, device))
+        return postnorm_training.run([trial], tables, Place(folder, 3, device))
 
     assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path), real=1e-3)
 
 
 KINDS = {
-    "emergence": lambda at: emergence.train(*STUDIES["emergence"], 2, (0, 1), SETTING, at),
-    "postnorm": lambda at: postnorm.run([TRIALS["numbers"]], ["tests", "losses"], at),
+    "emergence": lambda at: emergence_training.train(*STUDIES["emergence"], 2, (0, 1), SETTING, at),
+    "postnorm": lambda at: postnorm_training.run([TRIALS["numbers"]], ["tests", "losses"], at),
 }
 
 
@@ -141,17 +142,17 @@ def test_repeated_updates_are_those_launched_one_by_one(kind, tmp_path, monkeypa
 def test_language_models(family, bf16, tmp_path):
     tokens = np.array([pow(3, place, 31) for place in range(400)], dtype=np.int32)
     held_out = np.stack([tokens[place : place + 16] for place in (5, 50, 77)]).astype(np.int64)
-    recipe = languages.TrainingRecipe(6, batch=6, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
+    recipe = train.TrainingRecipe(6, batch=6, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
     shape = {"layers": 1, "heads": 2, "hidden": 16, "initializer_range": 0.1}
 
-    def train(folder, device):
+    def run(folder, device):
         model = families.build(family, shape, 31, 16, seed=0)
         options = {"seed": 0, "snapshots": [0, 4], "bf16": bf16, "held_out": held_out}
-        losses = languages.train(model, tokens, recipe, Place(folder, 2, device), **options)
+        losses = train.train(model, tokens, recipe, Place(folder, 2, device), **options)
         assert {parameter.device.type for parameter in model.parameters()} == {device}
         return losses, asdict(recipe), dict(model.named_parameters())
 
-    expected, found = on_both(killed_on_the_gpu(train, 2), tmp_path)
+    expected, found = on_both(killed_on_the_gpu(run, 2), tmp_path)
     if REAL_GPUS:  # weights differ: biases of keys change nothing, and AdamW moves them by rounding errors
         assert_same(expected[0], found[0], real=1e-2)  # under bfloat16, too
         return

@@ -112,7 +112,7 @@ def texts(folder):
     return found
 
 
-def of_both(texts, split):
+def split_texts(texts, split):
     return [*texts["one", split], *texts["two", split]]
 
 
@@ -123,7 +123,7 @@ def paths(split):
 @pytest.fixture(scope="module")
 def tokenizer(folder, texts):
     """One of all texts, in a folder; and a pretrained decoder whose tokenizer begins every prompt with a token."""
-    made = tokens.train_tokenizer([*of_both(texts, "train"), *of_both(texts, "test")], VOCABULARY)
+    made = tokens.train_tokenizer([*split_texts(texts, "train"), *split_texts(texts, "test")], VOCABULARY)
     tokens.save_tokenizer(made, folder / "tokenizer")
     small("llama", vocab_size=VOCABULARY).save_pretrained(folder / "pretrained")
     begins = Tokenizer.from_str(made.to_str())
@@ -158,7 +158,7 @@ def test_the_tokenizer_is_made_of_training_text(run, folder, texts):
         writes={"made": "own"},
         takes={"vocabulary": 300},
     )
-    expected = tokens.train_tokenizer(of_both(texts, "train"), 300)
+    expected = tokens.train_tokenizer(split_texts(texts, "train"), 300)
     assert Tokenizer.from_file(str(folder / "own/tokenizer.json")).get_vocab() == expected.get_vocab()
 
 
@@ -193,7 +193,7 @@ def test_a_model_learns_training_text_and_is_tested_on_other(run, folder, texts,
         wildcards={"model": "mpt", "seed": "3"},
     )
     held_out = tokens.sample_prompts(
-        of_both(texts, "test"), tokenizer, 8, 5, "every", runtime.seed(3, "held out")
+        split_texts(texts, "test"), tokenizer, 8, 5, "every", runtime.seed(3, "held out")
     ).tokens
     found = pd.read_csv(folder / "loss.csv")
     of_test = found[found["split"] == "test"].set_index("step")["loss"]
@@ -206,7 +206,7 @@ def test_a_model_learns_training_text_and_is_tested_on_other(run, folder, texts,
     numbers = {name: value for name, value in TRAINING.items() if name not in ("snapshots", "held_out")}
     expected = train.train(
         families.build("mpt", ARCHITECTURE, VOCABULARY, 8, 3),
-        tokens.stream(of_both(texts, "train"), tokenizer),
+        tokens.stream(split_texts(texts, "train"), tokenizer),
         train.TrainingRecipe(**numbers),
         Place(tmp_path, 100, "cpu"),
         seed=3,
@@ -251,7 +251,7 @@ def test_a_measurement_is_of_its_model_and_prompts_by_document(run, folder, toke
 # Pretrained decoders
 
 
-def of_pretrained(texts, tokenizer, dataset, n, count):
+def pretrained_prompts(texts, tokenizer, dataset, n, count):
     """Prompts that begin with the token that the tokenizer puts there."""
     seed = runtime.seed(SEED, "prompts", dataset, n)
     drawn = tokens.sample_prompts(texts[dataset, "test"], tokenizer, n - 1, count, "every", seed)
@@ -289,7 +289,7 @@ def test_a_pretrained_decoder_or_its_copy_reads_test_text(
         model = opening.open_untrained(folder / "pretrained", seed, tmp_path, initializer_range=deviation)
     for dataset, n, count in asked:
         file = folder / f"{checkpoint}/{dataset}-{n}.safetensors"
-        prompts, documents = of_pretrained(texts, tokenizer, dataset, n, count)
+        prompts, documents = pretrained_prompts(texts, tokenizer, dataset, n, count)
         found = load_file(file)
         np.testing.assert_array_equal(found["documents"], documents)
         np.testing.assert_allclose(found["loss"], losses(model, prompts), rtol=1e-4)
@@ -303,7 +303,7 @@ def test_a_pretrained_decoder_or_its_copy_reads_test_text(
         }
         assert labels.items() <= artifacts.read_labels(file).items()
     file = folder / f"{checkpoint}/replaced.safetensors"
-    prompts, documents = of_pretrained(texts, tokenizer, "one", 12, 3)
+    prompts, documents = pretrained_prompts(texts, tokenizer, "one", 12, 3)
     expected = interventions.parts(model, prompts, 0, 1, 32, runtime.seed(SEED, "donors", "one", 12))[REPLACED]()
     found = load_file(file)
     np.testing.assert_allclose(found[REPLACED], expected, rtol=1e-4, atol=1e-9)

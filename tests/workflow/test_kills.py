@@ -45,7 +45,7 @@ class Kind:
         }
 
 
-def of_postnorm(name, *tables):
+def postnorm_kind(name, *tables):
     made = tuple(f"results/postnorm/{name}/{table}.parquet" for table in tables)
     return Kind(f"checkpoints/postnorm/{name}", f"logs/postnorm/{name}.log", made)
 
@@ -74,8 +74,8 @@ KINDS = {  # the first has the engine of the others
         "logs/layernorm/trained/pre-layer.log",
         ("results/layernorm/trained/pre-layer.parquet",),
     ),
-    "postnorm": of_postnorm("set-complement-16", "tests", "history"),
-    "postnorm, averaged": of_postnorm("averaging", "tests"),
+    "postnorm": postnorm_kind("set-complement-16", "tests", "history"),
+    "postnorm, averaged": postnorm_kind("averaging", "tests"),
 }
 OFTEN = pytest.mark.all("kills of wings that share an engine, and at further moments, take two minutes")
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file
 
-from position_bias.emergence import gaps
+from position_bias.emergence import accuracy_gaps
 from position_bias.verdicts.pages import FINDINGS
 from tests import browser
 from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
@@ -167,7 +167,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     tests = pd.concat([pd.read_parquet(mine.root / source) for source in sources])
     pd.testing.assert_frame_equal(
         tables["emergence/toy/curves.csv"].drop(columns="scale"),
-        gaps.curves(tests).reset_index(drop=True),
+        accuracy_gaps.curves(tests).reset_index(drop=True),
         check_dtype=False,
         atol=1e-5,
         rtol=0,

@@ -115,7 +115,7 @@ def plain(given: Any) -> Any:
     return [plain(one) for one in given] if isinstance(given, list | tuple) else given
 
 
-def of_trials(trials: Any, numbers: Iterable[str]) -> dict[str, set[str]]:
+def trial_numbers(trials: Any, numbers: Iterable[str]) -> dict[str, set[str]]:
     """Which values the trials of an experiment have of these numbers."""
     each = [trial.labels | trial.setting | trial.recipe | trial.size | trial._asdict() for trial in trials]
     return {name: {str(plain(one[name])) for one in each} for name in numbers}
@@ -146,7 +146,7 @@ def test_a_target_takes_the_numbers_that_its_paper_asks_for(plan):
         takes = {name: plain(given) for name, given in job.params.items() if name not in RULE_PARAMS}
         if "trials" in takes:
             wanted["trials"] = {name: set(map(str, values)) for name, values in wanted["trials"].items()}
-            takes["trials"] = of_trials(job.params.trials, wanted["trials"])
+            takes["trials"] = trial_numbers(job.params.trials, wanted["trials"])
         for name in takes.keys() | wanted.keys():
             found, wants = takes.get(name, "nothing"), wanted.get(name, "nothing")
             if found != wants != "ANY":

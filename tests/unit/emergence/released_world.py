@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from position_bias.emergence import released_code
-from position_bias.emergence.gaps import CONFIGURATION
+from position_bias.emergence.accuracy_gaps import CONFIGURATION
 from position_bias.verdicts.registry import predictions
 from tests.worlds import PREDICTED, frame
 

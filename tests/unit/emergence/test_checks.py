@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 
 from position_bias.emergence import checks
-from position_bias.emergence.gaps import summary
+from position_bias.emergence.accuracy_gaps import summary
 from position_bias.verdicts.judge import PREDICTION
 from position_bias.verdicts.registry import Predicted
 from tests.unit.emergence.world import (

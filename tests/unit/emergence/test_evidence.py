@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from position_bias.emergence import checks
-from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
+from position_bias.emergence.accuracy_gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.verdicts import judge
 from position_card.core import artifacts
 from position_card.core.runtime import InputError

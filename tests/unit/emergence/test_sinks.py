@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.emergence import network as networks
-from position_bias.emergence import sequences, sinks
+from position_bias.emergence import networks, sequences, sinks
 from position_bias.emergence.runs import Network
 from position_bias.emergence.sinks import sink_metric, uniform_attention
 from position_bias.emergence.task import RetrievalTask

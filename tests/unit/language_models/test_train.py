@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import BloomConfig, BloomForCausalLM
 
-from position_bias.language_models import train as training
+from position_bias.language_models import train
 from position_bias.language_models.train import TrainingRecipe
 from position_card.core import checkpoint
 from position_card.core.checkpoint import Place
@@ -35,7 +35,7 @@ def run(folder, model=None, recipe=RECIPE, tokens=TOKENS, checkpoint_every=4, de
     settings = {"seed": 0, "snapshots": [0, 5], "bf16": False, "held_out": HELD_OUT}
     model = untrained() if model is None else model
     place = Place(Path(folder), checkpoint_every, device)
-    return training.train(model, tokens, recipe, place, **(settings | changed))
+    return train.train(model, tokens, recipe, place, **(settings | changed))
 
 
 def contents(folder):
@@ -46,7 +46,7 @@ def contents(folder):
 @pytest.fixture(autouse=True)
 def broken_off(monkeypatch, cpu_time):
     """Steps that take a second of CPU time each; the one that is put into this set is broken off."""
-    update, steps = training._update, set()
+    update, steps = train._update, set()
 
     def taking_a_second(model, optimizer, windows, recipe, step, bf16):
         if step in steps:
@@ -54,7 +54,7 @@ def broken_off(monkeypatch, cpu_time):
         cpu_time.now += 1
         return update(model, optimizer, windows, recipe, step, bf16)
 
-    monkeypatch.setattr(training, "_update", taking_a_second)
+    monkeypatch.setattr(train, "_update", taking_a_second)
     return steps
 
 
@@ -90,7 +90,7 @@ def test_the_loss_table_has_the_losses_of_the_model(tmp_path):
     for step in (0, 5, 12):
         model = BloomForCausalLM.from_pretrained(tmp_path / f"step{step}")
         assert test[step] == pytest.approx(model(windows, labels=windows).loss.item(), rel=1e-6)
-    first = torch.from_numpy(training.batch(TOKENS, RECIPE, 0, 1))
+    first = torch.from_numpy(train.batch(TOKENS, RECIPE, 0, 1))
     assert table["loss"][0] == pytest.approx(untrained()(first, labels=first).loss.item(), rel=1e-6)
 
 
@@ -205,7 +205,7 @@ def test_divergence_ends_the_run_and_keeps_the_last_state(tmp_path, caplog, what
 
 
 def test_a_model_with_an_infinite_test_loss_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "evaluate", lambda *_: math.inf)
+    monkeypatch.setattr(train, "evaluate", lambda *_: math.inf)
     with refused("step 0", "test loss inf"):
         run(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -229,13 +229,13 @@ def test_training_learns_what_can_be_learned(tmp_path):
 
 
 def test_learning_rate_rises_to_its_peak_and_falls_to_a_tenth():
-    rates = [training.learning_rate(RECIPE, step) for step in range(1, 13)]
+    rates = [train.learning_rate(RECIPE, step) for step in range(1, 13)]
     assert rates[:3] == pytest.approx([1e-2 / 3, 2e-2 / 3, 1e-2])
     assert rates[-1] == pytest.approx(1e-3)
     assert rates[2:] == sorted(rates[2:], reverse=True)
     halfway = replace(RECIPE, steps=13)
-    assert training.learning_rate(halfway, 8) == pytest.approx(0.55e-2)
-    assert training.learning_rate(replace(RECIPE, warmup=0), 1) < 1e-2
+    assert train.learning_rate(halfway, 8) == pytest.approx(0.55e-2)
+    assert train.learning_rate(replace(RECIPE, warmup=0), 1) < 1e-2
 
 
 def test_steps_have_their_learning_rate_and_clipped_gradients(tmp_path, monkeypatch):
@@ -250,7 +250,7 @@ def test_steps_have_their_learning_rate_and_clipped_gradients(tmp_path, monkeypa
 
     monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
     run(tmp_path, recipe=replace(RECIPE, clip=0.01))
-    assert rates == [{training.learning_rate(RECIPE, step)} for step in range(1, 13)]
+    assert rates == [{train.learning_rate(RECIPE, step)} for step in range(1, 13)]
     assert norms == pytest.approx([0.01] * 12, rel=1e-3)
 
 
@@ -258,7 +258,7 @@ def test_matrices_alone_decay():
     model = untrained()
     names = {parameter: name for name, parameter in model.named_parameters()}
     decay = {}
-    for group in training.adamw(model, RECIPE).param_groups:
+    for group in train.adamw(model, RECIPE).param_groups:
         assert group["betas"] == (0.9, 0.95)
         decay |= {names[parameter]: group["weight_decay"] for parameter in group["params"]}
     assert decay.keys() == set(names.values())
@@ -269,19 +269,19 @@ def test_matrices_alone_decay():
 
 
 def test_the_batch_of_a_step_depends_on_seed_and_step_alone():
-    first = training.batch(TOKENS, RECIPE, 0, 1)
+    first = train.batch(TOKENS, RECIPE, 0, 1)
     assert first.shape == (4, 16)
     assert first.dtype == np.int64
-    assert np.array_equal(first, training.batch(TOKENS, RECIPE, 0, 1))
-    assert not np.array_equal(first, training.batch(TOKENS, RECIPE, 0, 2))
-    assert not np.array_equal(first, training.batch(TOKENS, RECIPE, 1, 1))
+    assert np.array_equal(first, train.batch(TOKENS, RECIPE, 0, 1))
+    assert not np.array_equal(first, train.batch(TOKENS, RECIPE, 0, 2))
+    assert not np.array_equal(first, train.batch(TOKENS, RECIPE, 1, 1))
 
 
 def test_batches_reach_every_window_of_the_text():
     ramp = np.arange(20, dtype=np.int32)
-    starts = {int(start) for step in range(200) for start in training.batch(ramp, RECIPE, 0, step)[:, 0]}
+    starts = {int(start) for step in range(200) for start in train.batch(ramp, RECIPE, 0, step)[:, 0]}
     assert starts == set(range(20 - RECIPE.context + 1))
-    assert all((np.diff(window) == 1).all() for window in training.batch(ramp, RECIPE, 0, 0))
+    assert all((np.diff(window) == 1).all() for window in train.batch(ramp, RECIPE, 0, 0))
 
 
 def test_bf16_leaves_parameters_and_test_loss_in_float32(tmp_path):

@@ -78,10 +78,10 @@ def test_the_theorem_holds_and_would_not_for_keys_in_reverse(table, monkeypatch)
 
 
 def test_a_wrong_mask_and_wrong_moments_are_noticed(monkeypatch):
-    sampled, seen = runs(24, 64, 300), checks_theory.Runs.of_profile
+    sampled, seen = runs(24, 64, 300), checks_theory.Runs.profile_recency
 
     def verdicts(wrong):
-        monkeypatch.setattr(checks_theory.Runs, "of_profile", wrong)
+        monkeypatch.setattr(checks_theory.Runs, "profile_recency", wrong)
         by_claim = rows(checks_theory._moments(sampled)).groupby("claim")["verdict"]
         return {claim: set(of_claim) for claim, of_claim in by_claim if claim}
 

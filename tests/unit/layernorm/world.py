@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from position_bias.emergence import gaps
+from position_bias.emergence import accuracy_gaps
 from position_bias.layernorm import checks
 from tests import worlds
 from tests.worlds import frame
@@ -87,7 +87,7 @@ WORLD = {
 def curves_of(world):
     found = frame(world, "study", "depth", "seed", "iteration", "quantity")
     fixed = {"vocabulary": "gaussian", "bias": "none", "mask": "causal", "encoding": "none", "residual": True}
-    return found.assign(**fixed, omega="none")[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
+    return found.assign(**fixed, omega="none")[[*accuracy_gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
 
 
 def statistics(**changed):

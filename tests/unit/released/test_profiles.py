@@ -9,8 +9,7 @@ from position_bias.released.models import MODELS, VARIANTS, ReleasedVariant
 from position_bias.released.schedules import Schedule, read_schedule
 from position_bias.released.variants import LABELS, by_variant, read_profiles
 from position_card.core import artifacts
-from position_card.rollout import last_row as rollout
-from position_card.rollout import statistics
+from position_card.rollout import last_row, statistics
 
 BLOOM = MODELS["bloom-176b"]
 N = 40
@@ -71,7 +70,7 @@ def test_a_profile_is_the_dense_rollout_of_its_definition(small, variant):
     head_dim = 25
     mixing = np.ones(3) if variant.variant == "a" else small.mixing
     content = {"none": 0, "released": 1, "faithful": 1 / 5}[variant.content] * small.diagonal
-    expected = rollout.dense_last_row(N, mixing, RULES[variant.slopes], content)
+    expected = last_row.dense_last_row(N, mixing, RULES[variant.slopes], content)
     found = profiles.profile(N, variant, small, RULES, head_dim)
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-15)
 

@@ -61,14 +61,14 @@ class Model(nn.Module):
 
     def add(self, x, kind, layer):
         block = getattr(self, kind)[layer]
-        into, out_of, of_sum = (self.norms[f"{kind}{layer}_{place}"] for place in ("input", "output", "sum"))
+        into, out_of, sum_norm = (self.norms[f"{kind}{layer}_{place}"] for place in ("input", "output", "sum"))
         match self.of.placement:
             case "none":
                 return x + block(x)
             case "pre":
                 return x + block(into(x))
             case "post":
-                return of_sum(x + block(x))
+                return sum_norm(x + block(x))
             case "peri" | "peri-init":
                 return x + out_of(block(into(x)))
 

@@ -47,11 +47,11 @@ def errors(weights, seeds, iteration):
 
 def run(folder, seeds=(0, 1, 2), *, parameters=None, recipe=RECIPE, loss=None, observe=None, **changed):
     arguments = {"observe_every": 5, "checkpoint_every": 4, "settings": {"task": "sums"}} | changed
-    of_iteration = loss or (lambda weights, iteration: errors(weights, seeds, iteration))
+    iteration_loss = loss or (lambda weights, iteration: errors(weights, seeds, iteration))
     return ensemble.train(
         untrained(seeds) if parameters is None else parameters,
         lambda iteration: (torch.tensor(iteration),),
-        lambda weights, iteration: of_iteration(weights, int(iteration)),
+        lambda weights, iteration: iteration_loss(weights, int(iteration)),
         recipe,
         observe or (lambda weights, iteration: errors(weights, seeds, 0)),
         folder=folder,

@@ -226,12 +226,12 @@ def printed():
     return pd.read_csv(ROOT / "published/structural_distances.csv")
 
 
-def of_print(printed):
+def judged_print(printed):
     return checks.on_print(printed, PREDICTED, "test")
 
 
 def test_the_printed_tables_are_counted_as_by_hand(printed):
-    found = of_print(printed)
+    found = judged_print(printed)
     gains = [1.02 / 2 - 1.56 / 3, 1.2 / 2 - 1.44 / 3]  # of (b) and (c) over (a)
     counted = [(10 - 5) / 15, 1 - (4 - 5) / 9, 0.75 / 6 - 1.02 / 9, 0.25 / 6 - 1.22 / 9, *gains, (12 - 1) / 15]
     assert found["measured"].to_list() == pytest.approx(counted)
@@ -242,13 +242,13 @@ def test_the_printed_tables_are_counted_as_by_hand(printed):
 
 
 def test_tables_with_b_and_c_exchanged_fail(printed):
-    exchanged = of_print(printed.replace({"variant": {"b": "c", "c": "b"}}))
+    exchanged = judged_print(printed.replace({"variant": {"b": "c", "c": "b"}}))
     assert exchanged["verdict"].to_list() == ["fails", "fails", "holds", "no effect", "holds", "undecided", "fails"]
 
 
 def test_larger_models_with_the_distances_of_smaller_ones_fail(printed):
     names = {"mpt-30b": "mpt-7b", "bloom-176b": "bloom-7b", "mpt-7b": "mpt-30b", "bloom-7b": "bloom-176b"}
-    found = of_print(printed.replace({"model": names}))
+    found = judged_print(printed.replace({"model": names}))
     assert set(found.loc[found["verdict"] == "fails", "statistic"]) == {
         "printed: closer in larger models",
         "printed: distance in larger models",
@@ -404,12 +404,12 @@ def decoder(model, effects=EFFECTS, documents=20):
     return pd.DataFrame(rows, columns=list(OF_DECODERS))
 
 
-def of_decoders(*tables):
+def judged_decoders(*tables):
     return checks.on_decoders(tables, PREDICTED, 0.95)
 
 
 def test_a_decoder_that_is_as_claimed_lets_every_claim_hold():
-    found = of_decoders(decoder("new"))
+    found = judged_decoders(decoder("new"))
     spoken = found[found["claim"] != ""]
     assert set(spoken["claim"]) == OURS | {f"structural-figure-{figure}" for figure in ("1-d", "3", "4")}
     assert set(spoken["verdict"]) == {"holds"}
@@ -420,13 +420,13 @@ def test_a_decoder_that_is_as_claimed_lets_every_claim_hold():
 
 def test_the_table_of_more_documents_is_judged():
     few, many = decoder("new", documents=10), decoder("new", documents=20)
-    pd.testing.assert_frame_equal(of_decoders(few, many), of_decoders(many))
+    pd.testing.assert_frame_equal(judged_decoders(few, many), judged_decoders(many))
     pd.testing.assert_frame_equal(
-        of_decoders(many, decoder("new", {FIRST: EFFECTS[FIRST]}, documents=10)), of_decoders(many)
+        judged_decoders(many, decoder("new", {FIRST: EFFECTS[FIRST]}, documents=10)), judged_decoders(many)
     )
     other = many.assign(value=many["value"] + 1)
-    pd.testing.assert_frame_equal(of_decoders(many, other), of_decoders(many))
-    assert len(of_decoders(few, decoder("newer"))) == 2 * len(of_decoders(many))
+    pd.testing.assert_frame_equal(judged_decoders(many, other), judged_decoders(many))
+    assert len(judged_decoders(few, decoder("newer"))) == 2 * len(judged_decoders(many))
 
 
 @pytest.mark.parametrize(
@@ -452,7 +452,7 @@ def test_the_table_of_more_documents_is_judged():
 )
 def test_a_decoder_that_is_not_contradicts_the_claim(statistic, network, effect, claims):
     other = {**EFFECTS, statistic: {**EFFECTS[statistic], network: effect}}
-    found = of_decoders(decoder("new", other))
+    found = judged_decoders(decoder("new", other))
     contradicted = found[(found["verdict"] != "holds") & found["claim"].isin(OURS)]
     assert set(contradicted["claim"]) == {f"structural-{claim}" for claim in claims}
 
@@ -465,7 +465,7 @@ def test_documents_are_units_and_resamples_of_means_replicates():
         ((LAST, "replacement", ""), units.loc[LAST, "replacement"], student),
         (("W to influence", "half", "rotary"), distances["half"] - distances["rotary"], percentiles(20)),
     ):
-        found = row(of_decoders(values), f"pretrained, ours: {asked[0]}", *asked[1:])
+        found = row(judged_decoders(values), f"pretrained, ours: {asked[0]}", *asked[1:])
         expected = estimate(of_units, None, 0.95)
         assert (found["measured"], found["low"], found["high"]) == pytest.approx(expected[:3])
 
@@ -479,14 +479,14 @@ def test_later_claims_count_every_decoder_as_seen(model):
 
 def test_a_decoder_seen_before_speaks_of_every_claim():
     """Its rows say that it was seen: the scorecard lets them contradict a claim, and not confirm it."""
-    found = of_decoders(decoder(SEEN[0]))
-    assert set(found["claim"]) == set(of_decoders(decoder("new"))["claim"])
+    found = judged_decoders(decoder(SEEN[0]))
+    assert set(found["claim"]) == set(judged_decoders(decoder("new"))["claim"])
     assert (found["n"] > 0).all()
     assert (found["seen_before"][~found["statistic"].str.contains("W to|share")] == 20).all()
     assert (found["seen_before"] > 0).all()
 
 
 def test_without_a_table_no_claim_of_ours_can_be_tested():
-    found = of_decoders()
+    found = judged_decoders()
     assert set(found["claim"]) == OURS
     assert set(found["verdict"]) == {"not testable here"}

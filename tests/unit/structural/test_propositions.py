@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.structural import checks_theory as claims
-from position_bias.structural import propositions
+from position_bias.structural import checks_theory, propositions
 from position_bias.structural.propositions import (
     attention_floor,
     beyond_first,
@@ -25,7 +24,7 @@ from position_bias.structural.propositions import (
     tail_bound,
 )
 from position_bias.verdicts.judge import COLUMNS, KEYS
-from position_card.rollout import last_row as rollout
+from position_card.rollout import last_row
 from position_card.rollout.attention import causal_mask, content_free_attention, sliding_window_mask
 from tests.unit.structural.conftest import ROOT
 
@@ -164,15 +163,15 @@ def test_diagonal_content_of_one_sign_drifts_one_way(model):
 
 
 def test_each_proposition_fails_on_a_kernel_that_is_not_monotone():
-    lower, upper = claims.BROKEN
+    lower, upper = checks_theory.BROKEN
     assert monotonicity_violation(lower) == pytest.approx(0.9 - 0.05)
     assert monotonicity_violation(upper) == 0
     ones = np.ones(2)
     # From token 3, one layer leaves 0.9 on the first token; two leave 0.05 + 0.5 * 0.05 + 0.45 * 0.9.
-    assert primacy_drift(claims.BROKEN, ones)[0, 0] == pytest.approx(0.48 - 0.9)
+    assert primacy_drift(checks_theory.BROKEN, ones)[0, 0] == pytest.approx(0.48 - 0.9)
     # With lambda = 0.1 in the upper layer, that layer keeps 0.9 of what one layer leaves.
-    assert residual_drift(claims.BROKEN, np.array([1, 0.1]), ones)[0] == pytest.approx(0.9 * (0.48 - 0.9))
-    heads, above = claims.BROKEN[:, None], np.array([0.0, 1.0])
+    assert residual_drift(checks_theory.BROKEN, np.array([1, 0.1]), ones)[0] == pytest.approx(0.9 * (0.48 - 0.9))
+    heads, above = checks_theory.BROKEN[:, None], np.array([0.0, 1.0])
     assert positional_drift(heads, above[:, None, None, None] * np.arange(3), ones).min() < -0.1
     assert content_drift(heads, above[:, None], ones).min() < -0.1
 
@@ -300,7 +299,7 @@ def test_what_lies_beyond_the_first_token(slopes):
 def test_residual_kernels_inherit_stochastic_monotonicity(drawn, mixing):
     """Lemma A.3."""
     for heads in drawn[0]:
-        assert monotonicity_violation(rollout.transition(heads[0], mixing)) <= ROUNDING
+        assert monotonicity_violation(last_row.transition(heads[0], mixing)) <= ROUNDING
 
 
 @given(settings_of_a_model(monotone_kernels), st.integers(0, 2**32 - 1))
@@ -328,7 +327,7 @@ def test_rowwise_dominance_is_dominance_after_a_step_from_any_distribution(drawn
 
 
 def test_a_kernel_that_is_not_monotone_breaks_the_lemmas():
-    kernel = claims.BROKEN[0]
+    kernel = checks_theory.BROKEN[0]
     assert monotonicity_violation(kernel) > 0.8
     assert np.diff(kernel @ np.array([1.0, 0, 0])).max() > 0.8  # a falling vector rises
 
@@ -338,12 +337,12 @@ def test_a_kernel_that_is_not_monotone_breaks_the_lemmas():
 
 @pytest.mark.parametrize("n", [2, 5, 9])
 def test_other_kernels_are_causal_attention_that_satisfies_the_assumption(n):
-    for heads in claims.other_kernels(n).values():
+    for heads in checks_theory.other_kernels(n).values():
         np.testing.assert_allclose(heads.sum(-1), 1, atol=ROUNDING)
         assert (heads[..., ~causal_mask(n)] == 0).all()
         assert heads.min() >= 0
         assert monotonicity_violation(heads) <= ROUNDING
-    logarithmic = claims.other_kernels(n)["logarithmic decay"][0, 1, -1]
+    logarithmic = checks_theory.other_kernels(n)["logarithmic decay"][0, 1, -1]
     expected = np.arange(n, 0, -1.0) ** -2
     np.testing.assert_allclose(logarithmic, expected / expected.sum())
 
@@ -356,9 +355,9 @@ def rotated(vector, angles):
 
 def test_rotary_logits_are_those_of_rotated_vectors():
     rng = np.random.default_rng(0)
-    size = (2, claims.DEPTH, 5, 2)
+    size = (2, checks_theory.DEPTH, 5, 2)
     query, key = (rng.normal(size=size) + 1j * rng.normal(size=size)).view(float)
-    found = claims.rotary_logits(5)
+    found = checks_theory.rotary_logits(5)
     for layer, i, j in ((0, 4, 0), (3, 2, 1), (11, 4, 4)):
         turned = rotated(query[layer, i], (i, 0.1 * i)) @ rotated(key[layer, j], (j, 0.1 * j))
         assert found[layer, i, j] == pytest.approx(turned)
@@ -398,18 +397,18 @@ def test_hidden_states_of_any_layers_stay_below_the_bound_of_the_proof(seed, mix
 
 
 def test_every_prediction_of_theory_holds():
-    checks = claims.checks(ROOT / "published/predictions.csv", "laptop")
+    checks = checks_theory.checks(ROOT / "published/predictions.csv", "laptop")
     assert list(checks.columns) == [*COLUMNS, *KEYS]
     assert set(checks["verdict"]) == {"holds"}
     assert not checks.duplicated(["claim", *KEYS]).any()
 
 
 def test_a_comparison_is_judged_by_its_largest_violation_and_shows_its_largest_effect():
-    found = claims._compared("drift", [np.array([[0.3, -0.2]]), np.array([0.1])])
+    found = checks_theory._compared("drift", [np.array([[0.3, -0.2]]), np.array([0.1])])
     assert found.table.to_dict("records") == [{"violation": 0.2, "effect": 0.3}]
     below = SimpleNamespace(relation="<", bound=0)
     assert found.estimate(found.table["violation"], below, 0.9)[:4] == (0.2, 0.2, 0.2, 3)
-    kept = claims._compared("drift", [np.array([0.3, 0.2])])
+    kept = checks_theory._compared("drift", [np.array([0.3, 0.2])])
     assert kept.table.to_dict("records") == [{"violation": 0, "effect": 0.3}]
 
 
@@ -417,24 +416,24 @@ def test_a_comparison_is_judged_by_its_largest_violation_and_shows_its_largest_e
 
 
 def test_forces_go_where_the_propositions_say_and_meet_in_one_setting():
-    table = claims.forces()
+    table = checks_theory.forces()
     for (varied, mask), curve in table.groupby(["varied", "mask"]):
         steps = np.diff(curve["value"]) * (1 if varied in ("depth", "lambda") else -1)
         assert steps.min() > -ROUNDING, (varied, mask)
         assert steps.sum() > 0.1, (varied, mask)
     shared = table[table["shared"]].groupby("mask")["value"]
     assert (shared.count() == 4).all()
-    causal = rollout.dense_last_row(64, [0.3] * 12, [1 / 16])[:16].sum()
-    windowed = rollout.dense_last_row(64, [0.3] * 12, [1 / 16], window=claims.SETTING_WINDOW)[:16].sum()
+    causal = last_row.dense_last_row(64, [0.3] * 12, [1 / 16])[:16].sum()
+    windowed = last_row.dense_last_row(64, [0.3] * 12, [1 / 16], window=checks_theory.SETTING_WINDOW)[:16].sum()
     np.testing.assert_allclose(shared.get_group("causal"), causal, rtol=1e-13)
     np.testing.assert_allclose(shared.get_group("window"), windowed, rtol=1e-13)
 
 
 def test_the_dichotomy_lies_between_its_bounds():
-    table = claims.dichotomy()
-    assert set(table["schedule"]) == set(claims.EXPONENTS)
+    table = checks_theory.dichotomy()
+    assert set(table["schedule"]) == set(checks_theory.EXPONENTS)
     for _, curve in table.groupby(["schedule", "attention"]):
-        assert curve["depth"].iloc[[0, -1]].tolist() == [1, claims.DEEPEST]
+        assert curve["depth"].iloc[[0, -1]].tolist() == [1, checks_theory.DEEPEST]
         assert (np.diff(curve["value"]) <= 0).all()
     assert (table["lower"] <= table["value"] + ROUNDING).all()
     assert (table["value"] <= table["upper"] + ROUNDING).all()

@@ -8,23 +8,23 @@ from itertools import chain, product
 import pandas as pd
 import pytest
 
-from position_bias.emergence import checks as emergence
-from position_bias.emergence import checks_theory as theorems
+from position_bias.emergence import checks as emergence_checks
+from position_bias.emergence import checks_theory as emergence_checks_theory
 from position_bias.emergence.runs import study
-from position_bias.layernorm import checks as layernorm
-from position_bias.layernorm import checks_theory as theory_of_norms
-from position_bias.structural import checks as structural
-from position_bias.structural import checks_theory as propositions
+from position_bias.layernorm import checks as layernorm_checks
+from position_bias.layernorm import checks_theory as layernorm_checks_theory
+from position_bias.structural import checks as structural_checks
+from position_bias.structural import checks_theory as structural_checks_theory
 from position_bias.verdicts.judge import KEYS, PREDICTION
 from position_bias.verdicts.registry import OURS, every_claim, predictions, tables
 from position_bias.verdicts.scorecard import scorecard
 from tests import worlds
 from tests.configurations import overlaid
-from tests.unit.emergence import released_world as of_released_code
-from tests.unit.emergence import world as of_emergence
-from tests.unit.layernorm import world as of_layernorm
-from tests.unit.postnorm import world as of_postnorm
-from tests.unit.structural import world as of_structural
+from tests.unit.emergence import released_world
+from tests.unit.emergence import world as emergence_world
+from tests.unit.layernorm import world as layernorm_world
+from tests.unit.postnorm import world as postnorm_world
+from tests.unit.structural import world as structural_world
 from tests.worlds import PREDICTED, ROOT
 
 CLAIMS = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
@@ -64,7 +64,7 @@ OURS_SAYS = "^our addition|this depth is our addition|our addition:|null|Abnar" 
 
 # structural, in the world of its own tests, where influence and rollout are a U
 
-U = of_structural.replicates(of_structural.papers_world())
+U = structural_world.replicates(structural_world.papers_world())
 
 
 def replicates(labels):
@@ -84,7 +84,7 @@ def measurements(config, length, datasets, step=None):
         yield {**where, "n": size["tokens"], "prompts": size["prompts"], "resampled": size["prompts"]}
 
 
-def structural_checks(config):
+def structural_rows(config):
     primary = [config["primary_dataset"]]
     values = [replicates(labels) for labels in measurements(config, "standard", primary)]
     young = [replicates(labels) for labels in measurements(config, "standard", primary, step=0)]
@@ -100,24 +100,27 @@ def structural_checks(config):
     ]
     shifts = pd.DataFrame([{**labels, "share": 0.98, "low": 0.97, "high": 0.99} for labels in everywhere])
     predicted, scale = predictions(PREDICTED, "structural"), config["scale"]
-    of_structure = structural.on_content(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, predicted, scale)
-    occasions = (structural.DURING_TRAINING, structural.UNTRAINED)
-    before = [structural.on_rollouts(of, predicted, scale, LEVEL, at) for of in young for at in occasions]
+    of_structure = structural_checks.on_content(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, predicted, scale)
+    occasions = (structural_checks.DURING_TRAINING, structural_checks.UNTRAINED)
+    before = [structural_checks.on_rollouts(of, predicted, scale, LEVEL, at) for of in young for at in occasions]
     elsewhere = pd.concat(map(replicates, everywhere))
     long = pd.concat(map(replicates, measurements(config, "long", config["measure"]["datasets"])))
     further = [
-        structural.on_rollouts(elsewhere, predicted, scale, LEVEL, structural.EVERY_DATASET),
-        structural.on_rollouts(
-            long.replace({"variant": {"b": "c", "c": "b"}}), predicted, scale, LEVEL, structural.LONG
+        structural_checks.on_rollouts(elsewhere, predicted, scale, LEVEL, structural_checks.EVERY_DATASET),
+        structural_checks.on_rollouts(
+            long.replace({"variant": {"b": "c", "c": "b"}}), predicted, scale, LEVEL, structural_checks.LONG
         ),
-        *(structural.on_rollouts(of, predicted, scale, LEVEL, structural.EVERY_LENGTH) for of in (elsewhere, long)),
-        structural.on_print(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
-        structural.on_decoders([], predicted, LEVEL),
+        *(
+            structural_checks.on_rollouts(of, predicted, scale, LEVEL, structural_checks.EVERY_LENGTH)
+            for of in (elsewhere, long)
+        ),
+        structural_checks.on_print(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
+        structural_checks.on_decoders([], predicted, LEVEL),
     ]
     kept = pd.read_csv(ROOT / "evidence/structural/language-model/compared.csv")
-    long_training = pd.concat(structural.on_long_trainings([kept], predicted))
+    long_training = pd.concat(structural_checks.on_long_trainings([kept], predicted))
     further.append(long_training[long_training["claim"] == "structural-untrained"])
-    of_figures = structural.on_rollouts(pd.concat(values), predicted, scale, LEVEL)
+    of_figures = structural_checks.on_rollouts(pd.concat(values), predicted, scale, LEVEL)
     return pd.concat([of_figures, *before, of_structure, *further])
 
 
@@ -127,38 +130,38 @@ def structural_checks(config):
 def networks(config):
     """Every network that figures show, as those tests name it."""
     depths = config["emergence"]["depths"]
-    for vocabulary, name in emergence.FIGURES:
+    for vocabulary, name in emergence_checks.FIGURES:
         of = study(name, config["emergence"]["networks"][name], config["emergence"]["decay"])
         for network, depth in product(of.networks, depths[vocabulary].get(name, [2])):
             yield vocabulary, name, network.mask_name, network.encoding, depth
 
 
-def emergence_checks(config):
+def emergence_rows(config):
     every, masks = list(networks(config)), {}
     for vocabulary, name, mask, *_ in every:
-        if (vocabulary, name) in emergence.SINK_FIGURES:
+        if (vocabulary, name) in emergence_checks.SINK_FIGURES:
             masks.setdefault(name, {})[mask] = None
-    of_figures = of_emergence.judged(
+    of_figures = emergence_world.judged(
         config["scale"],
-        gaps=of_emergence.papers_world(dict.fromkeys(every, 5)),
-        accuracy=of_emergence.accuracies(dict.fromkeys(every, 5)),
-        sinks=of_emergence.sinks_of(masks, seeds=2),
+        gaps=emergence_world.papers_world(dict.fromkeys(every, 5)),
+        accuracy=emergence_world.accuracies(dict.fromkeys(every, 5)),
+        sinks=emergence_world.sinks_of(masks, seeds=2),
     )
-    return pd.concat([of_figures, of_released_code.judged(of_released_code.world())])
+    return pd.concat([of_figures, released_world.judged(released_world.world())])
 
 
 @pytest.fixture(scope="module")
-def of_any_scale():
+def scale_free_checks():
     """Tables of what no scale changes."""
     numbers = {"tokens": 16, "layers": 120, "draws": 3, "seed": 0, "peak_tokens": 400}
     toy = {"tokens": 16, "width": 16, "sequences": 64, "limit_tokens": 1000, "seed": 0}
-    of_norms = layernorm.read_estimates(theory_of_norms.table(of_layernorm.LEVEL, **toy))
-    both = chain(of_norms, of_layernorm.statistics())
+    of_norms = layernorm_checks.read_estimates(layernorm_checks_theory.table(layernorm_world.LEVEL, **toy))
+    both = chain(of_norms, layernorm_world.statistics())
     return {
-        "structural/propositions": propositions.checks(PREDICTED, "test"),
-        "emergence/theorems": theorems.judged(**numbers, predicted=PREDICTED, scale="test"),
-        "layernorm/checks": worlds.judged("layernorm", both, of_layernorm.LEVEL),
-        "postnorm/checks": of_postnorm.judged(),
+        "structural/propositions": structural_checks_theory.checks(PREDICTED, "test"),
+        "emergence/theorems": emergence_checks_theory.judged(**numbers, predicted=PREDICTED, scale="test"),
+        "layernorm/checks": worlds.judged("layernorm", both, layernorm_world.LEVEL),
+        "postnorm/checks": postnorm_world.judged(),
     }
 
 
@@ -168,13 +171,13 @@ def scale(request):
 
 
 @pytest.fixture(scope="module")
-def checks(scale, of_any_scale):
+def checks(scale, scale_free_checks):
     """Every table of checks."""
     config = overlaid([] if scale == "default" else [scale])
     return {
-        **of_any_scale,
-        "structural/checks": structural_checks(config),
-        "emergence/checks": emergence_checks(config),
+        **scale_free_checks,
+        "structural/checks": structural_rows(config),
+        "emergence/checks": emergence_rows(config),
     }
 
 
@@ -231,29 +234,29 @@ def cards(name, checks):
     return scorecard(claims, checks, VALUES, LEVEL).set_index("claim")
 
 
-def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(of_any_scale):
+def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(scale_free_checks):
     """Ranges of draws are not widened, nor rounded bounds read again."""
-    found = cards("emergence/theorems", of_any_scale)["verdict"].to_dict()
+    found = cards("emergence/theorems", scale_free_checks)["verdict"].to_dict()
     word = {"theory": "fails", "errata": "erratum"}
     assert found == {name: word[CLAIMS[name].kind] if name in REFUTED else "holds" for name in found}
 
 
 def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
-    sets, words = (of_postnorm.swapped("pre", "post", of_postnorm.WORLD[name]) for name in ("sets", "languages"))
-    swapped = of_postnorm.judged(**of_postnorm.WORLD | {"sets": sets, "languages": words})
+    sets, words = (postnorm_world.swapped("pre", "post", postnorm_world.WORLD[name]) for name in ("sets", "languages"))
+    swapped = postnorm_world.judged(**postnorm_world.WORLD | {"sets": sets, "languages": words})
     found = cards("postnorm/checks", {"postnorm/checks": swapped})["verdict"]
     failing = {"generalises", "best", "languages", "classification", "dispersed-law", "resharpened-law", "final-norm"}
     failing |= {"legal-after", "precision-law"}
     assert set(found.index[found == "fails"]) == {f"postnorm-{name}" for name in failing}
 
 
-def test_printed_scores_are_those_that_the_checks_hold_against(of_any_scale):
+def test_printed_scores_are_those_that_the_checks_hold_against(scale_free_checks):
     """The scorecard shows that of the row that decides."""
     scores = {"(2, 1)": "0.154", "(3, 1)": "0.132", "(3, 2)": "0.150"}  # as the source prints them
-    printed = {f"({i}, {j})": VALUES[f"layernorm_three_tokens_{i}_{j}"] for i, j in theory_of_norms.PAIRS}
-    rows = of_any_scale["layernorm/checks"].query("claim == 'layernorm-three-tokens'").set_index("network")
+    printed = {f"({i}, {j})": VALUES[f"layernorm_three_tokens_{i}_{j}"] for i, j in layernorm_checks_theory.PAIRS}
+    rows = scale_free_checks["layernorm/checks"].query("claim == 'layernorm-three-tokens'").set_index("network")
     assert printed == scores
     assert rows["bound"].to_dict() == {pair: float(score) for pair, score in scores.items()}
-    card = cards("layernorm/checks", of_any_scale).loc["layernorm-three-tokens"]
+    card = cards("layernorm/checks", scale_free_checks).loc["layernorm-three-tokens"]
     assert card["quantity"] == rows.loc["(3, 2)", "quantity"]
     assert card["published"] == scores["(3, 2)"]

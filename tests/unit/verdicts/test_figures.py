@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from position_bias.verdicts import figures as scorecard
+from position_bias.verdicts import figures
 from position_bias.verdicts.registry import KINDS, OURS, WHOSE
 from position_bias.verdicts.rule import UNTESTABLE
 from tests.drawn import assert_legible, assert_saved
 
-VERDICTS = list(scorecard.COLOURS)
+VERDICTS = list(figures.COLOURS)
 
 pytestmark = pytest.mark.usefixtures("styled")
 
@@ -43,11 +43,11 @@ def bars(figure):
 
 
 def parts(**counts):
-    return [(to_rgb(scorecard.COLOURS[word.replace("_", " ")]), number) for word, number in counts.items()]
+    return [(to_rgb(figures.COLOURS[word.replace("_", " ")]), number) for word, number in counts.items()]
 
 
 def test_each_kind_of_claim_has_a_bar_whose_parts_count_verdicts():
-    figure = scorecard.counts(
+    figure = figures.counts(
         table(
             ("structural", "network", "undecided", 12),
             ("structural", "theory", "holds", 3),
@@ -73,14 +73,14 @@ def test_each_kind_of_claim_has_a_bar_whose_parts_count_verdicts():
 
 def test_what_cannot_be_tested_has_no_scale(tmp_path):
     claims = table(*(("emergence", kind, verdict, 4) for kind in KINDS for verdict in VERDICTS))
-    figure = scorecard.counts(claims)
+    figure = figures.counts(claims)
     settled, judged = claims["settled"].sum(), (claims["verdict"] != UNTESTABLE).sum()
     told = re.findall(r"\d+", figure.legends[1].get_title().get_text())
     assert told == [str(len(claims)), str(settled), str(judged)]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(scorecard.COUNTED.values())
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(figures.COUNTED.values())
     assert_saved(figure, tmp_path)
 
 
 def test_verdicts_differ_in_print_without_colours():
-    lightness = [np.dot(mpl.colors.to_rgb(colour), (0.299, 0.587, 0.114)) for colour in scorecard.COLOURS.values()]
+    lightness = [np.dot(mpl.colors.to_rgb(colour), (0.299, 0.587, 0.114)) for colour in figures.COLOURS.values()]
     assert all(lighter - darker > 0.1 for darker, lighter in pairwise(lightness))

@@ -39,7 +39,7 @@ def judged(*rows, claim=CLAIM, level=0.95):
     return found
 
 
-def of_form(form, unit="seed", **others):
+def claim_of_form(form, unit="seed", **others):
     return dataclasses.replace(CLAIM, form=form, unit=unit, **others)
 
 
@@ -72,12 +72,12 @@ def rows(**values):
     ],
 )
 def test_a_form_says_how_many_rows_must_lie_beyond_their_bounds(form, found, verdict, decides):
-    said = judged(*rows(**found), claim=of_form(form))
+    said = judged(*rows(**found), claim=claim_of_form(form))
     assert (said["verdict"], said["quantity"]) == (verdict, decides)
 
 
-TESTED, MOST = of_form("all", "model"), of_form("most", "model")
-EXACT = of_form("exact", "none")
+TESTED, MOST = claim_of_form("all", "model"), claim_of_form("most", "model")
+EXACT = claim_of_form("exact", "none")
 FEW, WIDE = check(0.2, 0.01, n=4), check(0.2, 0.195, n=1000)
 KNOWN = [{**row, "known": True} for row in (check(0.2, 0.18, n=1), WIDE)]
 SEEN_UP, SEEN_DOWN, SEEN_NEAR = ({**check(*value), "seen_before": 1} for value in (UP, DOWN, (0.0371, 0.0627)))
@@ -105,8 +105,8 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
         ([check(math.nan, 0)], CLAIM, "not testable here", "rows that have a value"),
         ([check(0.2, 0), check(0.3, 0.01, quantity="b")], CLAIM, "undecided", ""),
         ([check(0.2, 0)], EXACT, "holds", ""),
-        ([check(0.01, 0)], of_form("equal", "none"), "no effect", ""),
-        ([check(-0.2, 0)], of_form("exact", "none", kind="errata"), "erratum", ""),
+        ([check(0.01, 0)], claim_of_form("equal", "none"), "no effect", ""),
+        ([check(-0.2, 0)], claim_of_form("exact", "none", kind="errata"), "erratum", ""),
         # a range is judged by both ends whatever its n, and no number of prompts narrows it
         (KNOWN[:1], TESTED, "holds", ""),
         ([*KNOWN[:1], check(0.2, 0.05, n=1000, quantity="another gap")], TESTED, "holds", ""),
@@ -148,18 +148,18 @@ def test_of_rows_that_were_all_seen_the_least_shown_decides():
 
 def test_a_model_counts_once_and_its_measurements_must_agree():
     several = [check(*UP, n=100, model=name, quantity="gap") for name in "aab"]
-    found = judged(*several, claim=of_form("most", "model"))
+    found = judged(*several, claim=claim_of_form("most", "model"))
     assert (found["verdict"], re.findall(r"\d+", found["decides"])) == ("holds", [*"22322"])
     other_seed = check(*DOWN, n=100, model="b")
-    assert judged(*several, other_seed, claim=of_form("all", "model"))["verdict"] == "undecided"
+    assert judged(*several, other_seed, claim=claim_of_form("all", "model"))["verdict"] == "undecided"
     other_part = check(*DOWN, n=100, model="b", quantity="another gap")
-    assert judged(*several, other_part, claim=of_form("all", "model"))["verdict"] == "fails"
+    assert judged(*several, other_part, claim=claim_of_form("all", "model"))["verdict"] == "fails"
 
 
 def test_the_seeds_that_suffice_are_counted():
     near, far = check(0.011, 0.06), check(0.05, 0.06, quantity="another gap")
     assert judged(near, far)["would decide"] == NEAR
-    start, _, end, unit = judged(near, far, claim=of_form("can"))["would decide"].split()
+    start, _, end, unit = judged(near, far, claim=claim_of_form("can"))["would decide"].split()
     error, freedom = 0.06 / scipy.stats.t.ppf(0.975, 4), 4
     for units, share in ((start, 0.1), (end, 0.9)):  # of the interval of the spread
         spread = error * np.sqrt(5) * np.sqrt(freedom / scipy.stats.chi2.isf(share, freedom))
@@ -170,7 +170,7 @@ def test_the_seeds_that_suffice_are_counted():
         assert (power[0] < 0.8) == (int(units) > 5)
         assert power[1] >= 0.8
     assert unit == "seeds"
-    beside = dataclasses.replace(of_form("all"), needs="iterations")
+    beside = dataclasses.replace(claim_of_form("all"), needs="iterations")
     lost = check(-0.05, 0.06, quantity="another gap")  # which decides, whatever is near or missing
     tables = {TABLE: pd.concat([at("laptop", UP_ROW, OTHER_UP, check(*UP, quantity="third")), at("paper", near, lost)])}
     found = scorecard.scorecard([beside], tables, {"a": ""}, 0.95)["would decide"].item()

@@ -34,7 +34,7 @@ FILES = {
         from position_bias import wing
         from position_card.core.runtime import InputError, announce, log
         from position_bias.wing import registry, theory
-        from position_bias.wing.data import Data as Held, of_data
+        from position_bias.wing.data import Data as Held, from_data
         from position_bias.wing.starred import *
 
         WIDTH = 3
@@ -51,7 +51,7 @@ FILES = {
             announce(f"drawn {_counted()} times")
             found = [theory.law(data.measured()), wing.passed_on(2), z.aliased(), position_bias.wing.whole_path.found()]
             found += [named("wing.by_name:made"), registry.KNOWN["added"], getattr(registry, "constant"), starred()]
-            found += [(lambda: np.mean(floor(of_data(1))))()]
+            found += [(lambda: np.mean(floor(from_data(1))))()]
 
             def nested() -> "Quoted":
                 from position_bias.wing.within import within
@@ -155,7 +155,7 @@ FILES = {
                 return self.value + 1
 
 
-        def of_data(value: Base = None) -> Base:
+        def from_data(value: Base = None) -> Base:
             return value
         ''',
     "position_bias/wing/registry.py": """
@@ -287,7 +287,7 @@ CHANGE = {
     "a method that another calls": (DATA, "self.value + 1", "self.value + 2"),
     "a field": (DATA, "value: int", "value: float"),
     "the default of a field": (DATA, "default_factory=list", "default_factory=tuple"),
-    "the annotation of an argument": (DATA, "of_data(value: Base = None)", "of_data(value: Data = None)"),
+    "the annotation of an argument": (DATA, "from_data(value: Base = None)", "from_data(value: Data = None)"),
     "an annotation in quotes": (FIGURES, "size = 4", "size = 5"),
     "a function passed on by a package": (THEORY, "value + OFFSET", "value - OFFSET"),
     "where it is passed on from": (

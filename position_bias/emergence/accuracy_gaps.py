@@ -19,12 +19,12 @@ AS_RELEASED = " as released"  # after the name of a network in the settings of t
 PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
 
 
-def of_training_omega(table: pd.DataFrame) -> pd.DataFrame:
+def with_training_omega(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of tests whose classes share the common direction of training, or have none: those that figures show."""
     return table[table["omega"] != "fresh"]
 
 
-def of_fresh_omega(table: pd.DataFrame) -> pd.DataFrame:
+def with_fresh_omega(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of tests with common directions that training has not seen, as in the authors' code, or with none."""
     return table[table["omega"] != "training"]
 
@@ -80,9 +80,9 @@ class Trained(NamedTuple):
     @classmethod
     def of(cls, own: pd.DataFrame, kept: Sequence[pd.DataFrame], scale: str) -> "Trained":
         """Of a table of this run and of those that evidence/ keeps of the same studies, if any; each has a scale."""
-        own = of_training_omega(own).assign(scale=scale)
+        own = with_training_omega(own).assign(scale=scale)
         shown = own[["vocabulary", "study"]].drop_duplicates()
-        long = [of_training_omega(table).merge(shown) for table in kept]
+        long = [with_training_omega(table).merge(shown) for table in kept]
         if not any(map(len, long)):
             return cls(own, own[:0])
         return cls(pd.concat(long, ignore_index=True), own)
@@ -109,7 +109,7 @@ def accuracies(by_answer: pd.DataFrame, level: float) -> pd.DataFrame:
 
 def learning(tests: pd.DataFrame, level: float) -> pd.DataFrame:
     """The `summary` of all `curves`; intervals of shares end at 0 and at 1."""
-    found = summary(curves(of_training_omega(tests)), [*CONFIGURATION, "iteration", "quantity"], "value", level)
+    found = summary(curves(with_training_omega(tests)), [*CONFIGURATION, "iteration", "quantity"], "value", level)
     shares = found["quantity"].isin(SHARES)
     low, high = found["low"].clip(lower=0), found["high"].clip(upper=1)
     return found.assign(low=found["low"].mask(shares, low), high=found["high"].mask(shares, high))

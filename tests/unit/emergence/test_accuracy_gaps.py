@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_bias.emergence import gaps
+from position_bias.emergence import accuracy_gaps
 
 CONFIGURATION = {
     "vocabulary": "gaussian",
@@ -52,7 +52,7 @@ def values(frame, **wanted):
 
 
 def test_accuracy_and_in_context_are_means_without_copies():
-    found = gaps.curves(table(curves(0, 100)))
+    found = accuracy_gaps.curves(table(curves(0, 100)))
     assert values(found, quantity="accuracy") == pytest.approx([(0.8 + 0.6 + 0.5 + 0.3) / 4])
     assert values(found, quantity="in_context") == pytest.approx([(0.9 + 0.8 + 0.8 + 0.7) / 4])
     assert values(found, quantity="loss") == [1.5]
@@ -64,7 +64,7 @@ def test_first_middle_and_last_are_positions_of_the_pair_sets(positions):
     renamed = dict(zip((1, 2, 4), positions, strict=True))
     pairs = rows["twin"] > 0
     rows.loc[pairs, ["answer", "twin"]] = rows.loc[pairs, ["answer", "twin"]].replace(renamed)
-    found = gaps.curves(rows.sample(frac=1, random_state=0))
+    found = accuracy_gaps.curves(rows.sample(frac=1, random_state=0))
     assert {pair: values(found, quantity=pair)[0] for pair in GAPS} == pytest.approx(GAPS)
 
 
@@ -109,21 +109,21 @@ def assert_numbers(found, name, value, expected, at_end):
 
 def test_gaps_and_accuracies_are_those_after_the_last_iteration(by_seed):
     """Networks of a vocabulary and study train equally long at a depth: what ends before the others was lost."""
-    assert_numbers(gaps.final_gaps(gaps.curves(by_seed)), "pair", "gap", GAPS, at_end=0.1)
-    assert_numbers(gaps.by_position(by_seed), "answer", "accuracy", PLAIN, at_end=0.1)
+    assert_numbers(accuracy_gaps.final_gaps(accuracy_gaps.curves(by_seed)), "pair", "gap", GAPS, at_end=0.1)
+    assert_numbers(accuracy_gaps.by_position(by_seed), "answer", "accuracy", PLAIN, at_end=0.1)
 
 
 @pytest.mark.parametrize(
     ("share", "averaged"), [(0.1, [100]), (0.15, [90, 100]), (0.25, [80, 90, 100]), (0.6, [50, 80, 90, 100])]
 )
 def test_settled_gaps_are_means_over_the_last_iterations(by_seed, share, averaged):
-    found = gaps.settled(gaps.curves(by_seed), share)
+    found = accuracy_gaps.settled(accuracy_gaps.curves(by_seed), share)
     assert_numbers(found, "pair", "gap", GAPS, at_end=np.mean(averaged) / 1000)
     assert found["pair"].unique().tolist() == list(GAPS)  # in the order of figures
 
 
 def test_figures_show_tests_with_the_direction_of_training(by_seed):
-    shown = gaps.of_training_omega(by_seed)
+    shown = accuracy_gaps.with_training_omega(by_seed)
     pd.testing.assert_frame_equal(shown, by_seed[by_seed["omega"].isin(["training", "none"])])
 
 
@@ -132,9 +132,10 @@ def test_figures_show_tests_with_the_direction_of_training(by_seed):
 
 def test_figures_are_given_means_over_seeds_with_intervals(by_seed):
     """Of the two seeds to the end, whose gaps and accuracies differ by .1."""
-    level, tests = 0.99, gaps.of_training_omega(by_seed)
-    means, of_seeds = gaps.at_end(gaps.curves(tests), level)
-    accuracy, learning = gaps.accuracies(gaps.by_position(tests), level), gaps.learning(by_seed, level)
+    level, tests = 0.99, accuracy_gaps.with_training_omega(by_seed)
+    means, of_seeds = accuracy_gaps.at_end(accuracy_gaps.curves(tests), level)
+    accuracy = accuracy_gaps.accuracies(accuracy_gaps.by_position(tests), level)
+    learning = accuracy_gaps.learning(by_seed, level)
     half = 0.05 * scipy.stats.t.ppf(0.995, 1)
     for found, name, value, expected in (
         (means, "pair", "gap", {pair: gap + 0.15 for pair, gap in GAPS.items()}),
@@ -161,12 +162,12 @@ def test_longer_training_stands_in_front_of_the_same_studies():
     )
     others = [("fixed", "plain", "causal", "rope", 4, "training"), ("fixed", "ends", "causal", "none", 2, "training")]
     kept = pd.concat([own, pd.DataFrame(others, columns=keys)]).assign(scale="paper")
-    longest, shorter = gaps.Trained.of(own, [kept], "short")
-    assert gaps.network_names(longest) == ["fixed/plain/causal/none/depth2", "fixed/plain/causal/rope/depth4"]
-    assert gaps.network_names(shorter) == ["fixed/plain/causal/none/depth2"]
+    longest, shorter = accuracy_gaps.Trained.of(own, [kept], "short")
+    assert accuracy_gaps.network_names(longest) == ["fixed/plain/causal/none/depth2", "fixed/plain/causal/rope/depth4"]
+    assert accuracy_gaps.network_names(shorter) == ["fixed/plain/causal/none/depth2"]
     assert ({*longest["scale"]}, {*shorter["scale"]}) == ({"paper"}, {"short"})
-    alone, nothing = gaps.Trained.of(own, [kept[kept["study"] == "ends"]], "short")
-    assert gaps.network_names(alone) == ["fixed/plain/causal/none/depth2"]
+    alone, nothing = accuracy_gaps.Trained.of(own, [kept[kept["study"] == "ends"]], "short")
+    assert accuracy_gaps.network_names(alone) == ["fixed/plain/causal/none/depth2"]
     assert nothing.empty
     assert {*alone["omega"]} == {"training"}
 
@@ -179,7 +180,7 @@ def test_lasting_gaps_are_means_over_the_last_tests_by_depth():
         for at in (0, 10, 30, 40)
     ]
     table = pd.DataFrame(rows, columns=["depth", "seed", "iteration", "gap"]).sample(frac=1, random_state=0)
-    ends, of_seeds = gaps.lasting(table, 2, 0.95)
+    ends, of_seeds = accuracy_gaps.lasting(table, 2, 0.95)
     expected = {(depth, seed): depth + 0.1 * seed + 0.25 for depth, seeds in ((2, 3), (4, 2)) for seed in range(seeds)}
     assert of_seeds.set_index(["depth", "seed"])["gap"].to_dict() == pytest.approx(expected)
     ends = ends.set_index("depth")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from position_bias.emergence import network as networks
+from position_bias.emergence import networks
 from position_bias.emergence.runs import Network
 from position_bias.emergence.task import RetrievalTask
 from tests.unit.emergence.textbook import may_read, textbook
