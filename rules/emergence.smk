@@ -222,7 +222,7 @@ TABLES |= {
     ),
     "emergence/theorems": Row(
         "Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure.",
-        "emergence.checks_theory:tables",
+        "emergence.checks_theory:theorem_tables",
         {"predicted": project("published/predictions.csv")},
         values={"numbers": EMERGENCE["theory"], "scale": config["scale"]},
         outputs={name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},

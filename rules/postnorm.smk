@@ -147,7 +147,7 @@ FIGURES |= {
 TABLES |= {
     "postnorm/checks": Row(
         "Verdicts on norms after attention: lengths, laws, widths, averages, languages, stability.",
-        "postnorm.checks:checks",
+        "postnorm.checks:scheme_checks",
         {
             "tests": [
                 *collect(TESTS, task=COMPLEMENTS),

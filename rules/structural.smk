@@ -192,7 +192,7 @@ TABLES |= {
     ),
     "structural/propositions": Row(
         "Verdicts on Propositions 4.2-4.5, Lemma 5.4 and Theorem 5.5, and the curves that their figures draw.",
-        "structural.checks_theory:tables",
+        "structural.checks_theory:proposition_tables",
         {"predicted": project("published/predictions.csv")},
         values={"scale": config["scale"]},
         outputs={
@@ -252,7 +252,7 @@ FILES |= {
     ),
     "structural_pretrained": Row(
         "What was measured of a pretrained decoder and its copies, as tables: what is judged, and what is drawn.",
-        "structural.pretrained:tables",
+        "structural.pretrained:pretrained_tables",
         {
             "measured": [
                 *measured_of(OF_PRETRAINED, "hub"),
@@ -269,7 +269,7 @@ FILES |= {
     ),
     "structural_recall": Row(
         "What pretrained decoders recall of each place, as tables: what is judged, and what is drawn.",
-        "structural.recall:tables",
+        "structural.recall:recall_tables",
         recalled_by(PRETRAINED["models"]),
         INTERVALS,
         outputs={name: f"results/recall/{name}.csv" for name in ("values", "profiles")},
@@ -315,7 +315,7 @@ FILES |= {
     ),
     "structural_evidence_recall": Row(
         "What pretrained decoders recall of each place.",
-        "structural.recall:tables",
+        "structural.recall:recall_tables",
         recalled_by(EVIDENCE["pretrained"]),
         INTERVALS,
         outputs={"values": "results/evidence/structural/{group}/recall.csv"},

@@ -87,11 +87,11 @@ class NetworkTables:
 
     gaps: pd.DataFrame  # of accuracy_gaps.final_gaps
     accuracy: pd.DataFrame  # of accuracy_gaps.by_position
-    sinks: pd.DataFrame  # of sinks.measure, with the columns of a configuration, at one threshold
+    sinks: pd.DataFrame  # of sinks.measure_sinks, with the columns of a configuration, at one threshold
 
     @classmethod
     def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "NetworkTables":
-        """Take the tables of `curves`, `by_position` and sinks.measure; a seed that diverged has NaN in each."""
+        """Take the tables of `curves`, `by_position` and sinks.measure_sinks; a seed that diverged has NaN in each."""
         started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
         judged = with_training_omega(final_gaps(curves)), with_fresh_omega(accuracy), with_training_omega(sinks)
         return cls(*(_with_diverged(table, started) for table in judged))
@@ -116,19 +116,19 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """The `checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named.
+    """The `network_checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named.
 
     Those that were trained in the settings of the authors' released code are judged by claims of their own.
     """
     registered = predictions(predicted, "emergence")
-    of_this_run = checks(read_run(curves, sinks, threshold), registered, scale, level)
+    of_this_run = network_checks(read_run(curves, sinks, threshold), registered, scale, level)
     long_runs = read_long_runs(evidence, threshold)
-    others = (tested(checks(networks, registered, name, level, seen)) for name, networks in long_runs.items())
-    as_released = released_code.checks(released_code.read(evidence), registered, level)
+    others = (tested(network_checks(networks, registered, name, level, seen)) for name, networks in long_runs.items())
+    as_released = released_code.released_code_checks(released_code.read(evidence), registered, level)
     return pd.concat([of_this_run, *others, as_released], ignore_index=True)
 
 
-def checks(
+def network_checks(
     networks: NetworkTables,
     predictions: Mapping[str, list[Predicted]],
     scale: str,
@@ -140,7 +140,7 @@ def checks(
     `scale` is that of the trained networks. `seen` has the columns SEEN: networks whose results we knew before the
     rules of verdicts were fixed. Raises InputError where nothing is predicted of a statistic.
     """
-    return table("emergence", scale, judge(statistics(networks, seen), predictions, level))
+    return table("emergence", scale, judge(network_statistics(networks, seen), predictions, level))
 
 
 def all_gaps(tests: pd.DataFrame, predicted: Path, share: float, level: float) -> pd.DataFrame:
@@ -241,8 +241,8 @@ def _at_one_depth(name: str, columns: Mapping[Any, Values], network: Configurati
 # The statistics
 
 
-def statistics(networks: NetworkTables, seen: pd.DataFrame | None = None) -> Iterator[Statistic]:
-    """What claims speak of, each a table by seed. `seen` is that of `checks`."""
+def network_statistics(networks: NetworkTables, seen: pd.DataFrame | None = None) -> Iterator[Statistic]:
+    """What claims speak of, each a table by seed. `seen` is that of `network_checks`."""
     seen = pd.DataFrame(columns=SEEN) if seen is None else seen
     gaps: dict[str, Networks] = {pair: {} for pair in PAIR_NAMES}
     for (*labels, pair), values in _by_network(networks.gaps, [*Configuration._fields, "pair"], "gap", seen).items():

@@ -48,7 +48,7 @@ FAINT = 0.05  # of random logits there, which keeps eps close to 1/w
 RATIOS, NARROW = (16, 32), (3, 5)  # (tokens - 1) / (window - 1), and windows, where layers are counted
 
 
-def tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
+def theorem_tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
     """The verdicts, for programs and for people, and the curves of the figure `theorems`.
 
     `numbers` is the configuration of theory, `predicted` the registry of predictions.
@@ -68,12 +68,14 @@ def tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str,
 def judged(
     tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, predicted: Path, scale: str
 ) -> pd.DataFrame:
-    """Return a verdict on every statement (`statements`), in the schema of `judge.COLUMNS`, with keys."""
-    statistics = chain.from_iterable(statements(tokens, layers, draws, seed, peak_tokens))
+    """Return a verdict on every statement (`theorem_statements`), in the schema of `judge.COLUMNS`, with keys."""
+    statistics = chain.from_iterable(theorem_statements(tokens, layers, draws, seed, peak_tokens))
     return table(PAPER, scale, judge(statistics, predictions(predicted, PAPER)))
 
 
-def statements(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int) -> tuple[Iterator[Statistic], ...]:
+def theorem_statements(
+    tokens: int, layers: int, draws: int, seed: int, peak_tokens: int
+) -> tuple[Iterator[Statistic], ...]:
     """Yield what every statement is judged by, statement by statement, worked out as it is read.
 
     Bounds are checked on `draws` random stacks of `layers` layers of `tokens` tokens; with relative positions, only on

@@ -38,12 +38,14 @@ def read(evidence: Iterable[Path]) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
 
 
-def checks(curves: pd.DataFrame, predictions: Mapping[str, list[Predicted]], level: float) -> pd.DataFrame:
+def released_code_checks(
+    curves: pd.DataFrame, predictions: Mapping[str, list[Predicted]], level: float
+) -> pd.DataFrame:
     """Verdicts in the schema of `verdict.COLUMNS`. A network that is not there yet has rows without a value."""
-    return table("emergence", "paper", judge(statistics(curves), predictions, level))
+    return table("emergence", "paper", judge(released_code_statistics(curves), predictions, level))
 
 
-def statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
+def released_code_statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
     """What is predicted of depths and encodings at the end of training, and of depths at each stage."""
     started = curves[OF_NETWORK].drop_duplicates()
     final = final_gaps(curves).query("pair == @PAIR")[[*OF_NETWORK, "gap"]]

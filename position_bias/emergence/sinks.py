@@ -31,7 +31,7 @@ def uniform_attention(mask: attention.Mask) -> Array:
     return mask / mask.sum(axis=1, keepdims=True)
 
 
-def measure(
+def measure_sinks(
     task: RetrievalTask,
     members: Sequence[Member],
     weights: Parameters,

@@ -55,13 +55,13 @@ def verdicts(
     curves = accuracy_gaps.curves(tests[tests["encoding"] == "none"])
     registered, models = predictions(predicted, "layernorm"), recency_of_models(grams)
     pretrained = models["model"].isin(decoders)
-    measured = chain(read_estimates(theory), statistics(random, trained, models[~pretrained], curves))
+    measured = chain(read_estimates(theory), norm_statistics(random, trained, models[~pretrained], curves))
     here = table("layernorm", scale, judge(measured, registered, level))
     of_decoders = table("layernorm", PRETRAINED, judge(_language_models(models[pretrained]), registered, level))
     return pd.concat([here, of_decoders], ignore_index=True)
 
 
-def statistics(
+def norm_statistics(
     random: pd.DataFrame, trained: pd.DataFrame, models: pd.DataFrame, curves: pd.DataFrame
 ) -> Iterator[Statistic]:
     """Yield what is measured of networks with weights: seeds down, norms across; of language models, documents down.

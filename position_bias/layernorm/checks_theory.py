@@ -42,16 +42,16 @@ GRID = tuple(product((0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0), (0.0,
 
 
 def table(level: float, *, tokens: int, width: int, sequences: int, limit_tokens: int, seed: int) -> pd.DataFrame:
-    """Return the estimates of every statement (`statements`) as `checks.tabulate` has them.
+    """Return the estimates of every statement (`theorem_statements`) as `checks.tabulate` has them.
 
     Simulated are `sequences` sequences of `tokens` tokens, all settings on the same draws; limits of many tokens are
     taken at `limit_tokens`, at least 1000.
     """
     sampling = Sampling(tokens, width, 1.0, sequences, seed, level)
-    return tabulate(chain.from_iterable(statements(sampling, limit_tokens)))
+    return tabulate(chain.from_iterable(theorem_statements(sampling, limit_tokens)))
 
 
-def statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[Statistic], ...]:
+def theorem_statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[Statistic], ...]:
     """Yield what every statement is judged by, statement by statement, simulated and worked out as it is read."""
     runs = Runs(sampling)
     return (

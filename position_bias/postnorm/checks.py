@@ -33,7 +33,7 @@ START = 20  # iterations in which the loss may still jump
 SPIKE = 1.0  # nats above the lowest loss before
 
 
-def checks(
+def scheme_checks(
     tests: pd.DataFrame,
     dimension: pd.DataFrame,
     depth: pd.DataFrame,
@@ -50,11 +50,11 @@ def checks(
     `training.by_depth`, `stability` that of `training.stretches`, one an iteration. `predicted` is the registry of
     predictions; raises InputError where it lacks a statistic.
     """
-    measured = statistics(tests, dimension, depth, averaging, stability)
+    measured = scheme_statistics(tests, dimension, depth, averaging, stability)
     return table("postnorm", scale, judge(measured, predictions(predicted, "postnorm"), level))
 
 
-def statistics(
+def scheme_statistics(
     tests: pd.DataFrame,
     dimension: pd.DataFrame,
     depth: pd.DataFrame,

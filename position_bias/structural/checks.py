@@ -204,11 +204,11 @@ def _difference(statistic: str, pair: Iterable[str], estimator: str, comparison:
 
 def judged(compared: pd.DataFrame, predictions: Predictions, scale: str, occasion: str) -> pd.DataFrame:
     """Judge a table with columns COMPARED by what is predicted on an occasion; rows nobody predicts of have none."""
-    asked = (statistic for statistic in statistics(compared, occasion) if statistic.name in predictions)
+    asked = (statistic for statistic in rollout_statistics(compared, occasion) if statistic.name in predictions)
     return table("structural", scale, judge(asked, predictions))
 
 
-def statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
+def rollout_statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
     """Make statistics of a table with columns COMPARED, one for each estimator of lambda: (variant, minus) across."""
     for key, rows in compared.groupby([*OF_COMPARISON, "estimator", "statistic"], sort=False):
         setting: dict[str, Any] = dict(zip([*OF_COMPARISON, "estimator", "statistic"], key, strict=True))

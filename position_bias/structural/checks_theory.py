@@ -134,22 +134,22 @@ def _pattern(slopes: tuple[float, ...]) -> Array:
     return (1 + np.add.outer(np.arange(DEPTH), np.arange(len(slopes))) % 3) / 3
 
 
-def tables(predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
+def proposition_tables(predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
     """The verdicts, for programs and for people, and the curves of the figures `forces` and `dichotomy`."""
-    verdicts = checks(predicted, scale)
+    verdicts = proposition_checks(predicted, scale)
     return {"csv": verdicts, "md": readable(verdicts), "forces": forces(), "dichotomy": dichotomy()}
 
 
-def checks(predicted: Path, scale: str) -> pd.DataFrame:
+def proposition_checks(predicted: Path, scale: str) -> pd.DataFrame:
     """Return a verdict on every statement, and on whether its hypotheses hold and are needed.
 
     It is in the schema of `judge.COLUMNS`, with keys; `predicted` is the registry of predictions.
     """
-    judged = judge(chain.from_iterable(statements()), predictions(predicted, "structural"))
+    judged = judge(chain.from_iterable(proposition_statements()), predictions(predicted, "structural"))
     return table("structural", scale, judged)
 
 
-def statements() -> tuple[Iterator[Statistic], ...]:
+def proposition_statements() -> tuple[Iterator[Statistic], ...]:
     """Yield what every statement is judged by, statement by statement, worked out as it is read."""
     grid, others = stacks(), _others()
     without_content = [stack for stack in grid if not stack.diagonal.any()]

@@ -130,7 +130,7 @@ class DecoderMeasurement(NamedTuple):
         return cls({name: labels[name] for name in DECODER}, found, gradient, elsewhere)
 
 
-def tables(
+def pretrained_tables(
     measured: list[TensorFile],
     replaced: list[TensorFile],
     primary: str,

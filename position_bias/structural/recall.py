@@ -28,7 +28,7 @@ ROLLOUTS = ("rotary", "measured")  # that predict influence, by their names in t
 PROFILES = ("model", "weights", "n", "measure", "place", "value", "low", "high")  # columns of what is drawn
 
 
-def tables(
+def recall_tables(
     recalled: list[TensorFile], profiles: list[pd.DataFrame], replicates: int, level: float, seed: int
 ) -> dict[str, pd.DataFrame]:
     """The tables of all decoders: `values`, which are judged (`checks.OF_DECODERS`), and `profiles` (PROFILES).

@@ -50,7 +50,7 @@ def made(checks: list[pd.DataFrame], claims: Path, published: Path, level: float
     Raises InputError as `scorecard.scorecard` does.
     """
     registered = registry.every_claim(claims)
-    by_name = dict(zip(registry.tables(registered), checks, strict=True))
+    by_name = dict(zip(registry.claim_tables(registered), checks, strict=True))
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
     printed = dict(zip(values["id"], values["value"], strict=True))
     table = scorecard.scorecard(registered, by_name, printed, level)

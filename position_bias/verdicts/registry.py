@@ -86,7 +86,7 @@ def shows(shown: str, target: str) -> bool:
     return target in shown.split(AND)
 
 
-def tables(claims: Iterable[Claim]) -> list[str]:
+def claim_tables(claims: Iterable[Claim]) -> list[str]:
     """The tables of checks whose rows speak of the claims, each once."""
     return list(dict.fromkeys(claim.table for claim in claims))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from position_bias.verdicts import planning, rule
 from position_bias.verdicts.judge import COLUMNS, PREDICTION, keys
-from position_bias.verdicts.registry import ERRATA, MODEL, SCALES, SEED, Claim, tables
+from position_bias.verdicts.registry import ERRATA, MODEL, SCALES, SEED, Claim, claim_tables
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE, WORDS
 from position_card.core.runtime import InputError
 from position_card.rollout.statistics import Array
@@ -53,7 +53,7 @@ def scorecard(
     that is not registered for its table, a claim has no row, or a row that is tested has no finite interval.
     """
     claims = tuple(claims)
-    rows = {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
+    rows = {name: _by_claim(name, checks[name], claims) for name in claim_tables(claims)}
     if silent := next((claim for claim in claims if claim.id not in rows[claim.table]), None):
         raise InputError(
             f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
@@ -69,7 +69,7 @@ def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], lev
     Those of the scale that decides come first. Arguments and errors as for `scorecard`.
     """
     claims = tuple(claims)
-    rows = {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
+    rows = {name: _by_claim(name, checks[name], claims) for name in claim_tables(claims)}
     rows_of_claims = []
     for claim in claims:
         for place, judged in enumerate(by_scale(claim, rows[claim.table][claim.id], level)):

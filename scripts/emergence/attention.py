@@ -9,7 +9,7 @@ with runtime.job(snakemake.log[0]):
     labels = artifacts.read_labels(snakemake.input.weights)
     saved = labels.pop("members")
     weights = artifacts.read_tensors(snakemake.input.weights)
-    table, mean, example = sinks.measure(
+    table, mean, example = sinks.measure_sinks(
         for_vocabulary(wildcards.vocabulary, params.task),
         training.named(saved),
         {name: torch.from_numpy(value) for name, value in weights.items()},

@@ -31,9 +31,11 @@ WORST_FIRST: tuple[str, ...] = (UNTESTABLE, FAILS, NO_EFFECT, UNDECIDED, HOLDS)
 REFUSED = ("is no number that can be judged", "the theorem asks for less than 1", "must be at least 1")
 LEVEL = 0.95
 STATEMENTS: dict[str, Callable[[], tuple[Iterator[Statistic], ...]]] = {
-    "emergence": lambda: emergence_checks_theory.statements(tokens=16, layers=120, draws=4, seed=3, peak_tokens=400),
-    "structural": structural_checks_theory.statements,
-    "layernorm": lambda: layernorm_checks_theory.statements(
+    "emergence": lambda: emergence_checks_theory.theorem_statements(
+        tokens=16, layers=120, draws=4, seed=3, peak_tokens=400
+    ),
+    "structural": structural_checks_theory.proposition_statements,
+    "layernorm": lambda: layernorm_checks_theory.theorem_statements(
         simulation.Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=0, level=LEVEL), 1000
     ),
 }

@@ -63,7 +63,7 @@ def test_no_module_imports_itself_through_others():
 
 MODELS = {f"position_card/{name}.py" for name in ("measures/measure", "models/families", "rollout/last_row")}
 MODELS |= {f"position_bias/small_networks/{name}.py" for name in ("ensemble", "decoder")}
-MODELS |= {f"position_bias/emergence/{name}.py" for name in ("network", "training")}
+MODELS |= {f"position_bias/emergence/{name}.py" for name in ("networks", "training")}
 MODELS |= {f"position_bias/layernorm/{name}.py" for name in ("simulation", "training")}
 TYPES = {
     f"position_card/rollout/{name}.py" for name in ("__init__", "attention", "measurement", "parts")

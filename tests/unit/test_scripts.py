@@ -379,7 +379,7 @@ def test_a_study_trains_on_its_vocabulary_and_is_looked_at_there(
         takes={"task": TASK, "sequences": 12, "thresholds": [0.2, 0.4]},
         wildcards={"vocabulary": vocabulary, "study": study, "depth": "2"},
     )
-    table, mean, example = sinks.measure(task, expected.members, expected.weights, 2, residual, 12, [0.2, 0.4])
+    table, mean, example = sinks.measure_sinks(task, expected.members, expected.weights, 2, residual, 12, [0.2, 0.4])
     found, maps = pd.read_parquet(folder / f"{study}_sinks.parquet"), load_file(folder / f"{study}_maps.safetensors")
     pd.testing.assert_frame_equal(found[table.columns], table)
     for name, of in (("mean", mean), ("example", example)):

@@ -10,7 +10,7 @@ import yaml
 from safetensors.numpy import load_file
 
 from position_bias.verdicts.judge import COLUMNS, KEYS
-from position_bias.verdicts.registry import every_claim, tables
+from position_bias.verdicts.registry import claim_tables, every_claim
 from position_bias.verdicts.rule import WORDS
 from position_card.rollout.last_row import dense_last_row, rollout_matrix, transition
 from tests.graphs import CLAIMS, FIGURES, PAGES, counted
@@ -104,7 +104,7 @@ def test_every_job_leaves_a_log_and_a_benchmark(graph):
     assert len(logs) == sum(counted(graph.small).values()) + PAGES + 1  # and provenance
 
 
-@pytest.mark.parametrize("name", tables(CLAIMS))
+@pytest.mark.parametrize("name", claim_tables(CLAIMS))
 def test_every_id_in_rows_is_registered_and_every_registered_claim_has_a_row(graph, name):
     found = pd.read_csv(graph.root / f"results/tables/{name}.csv", keep_default_na=False)
     assert set(found["claim"]) - {""} == {claim.id for claim in registered(graph) if claim.table == name}
@@ -113,7 +113,9 @@ def test_every_id_in_rows_is_registered_and_every_registered_claim_has_a_row(gra
 def test_no_other_table_has_rows_of_claims(graph):
     files = (graph.root / "results/tables").rglob("*.csv")
     having = {file for file in files if "claim" in pd.read_csv(file, nrows=0)}
-    expected = {graph.root / f"results/tables/{name}.csv" for name in (*tables(CLAIMS), "scorecard", "comparisons")}
+    expected = {
+        graph.root / f"results/tables/{name}.csv" for name in (*claim_tables(CLAIMS), "scorecard", "comparisons")
+    }
     assert having == expected
 
 

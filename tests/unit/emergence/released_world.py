@@ -40,4 +40,4 @@ def world(amplified=0.05, lost=()):
 
 
 def judged(table):
-    return released_code.checks(table, ASKED, 0.95)
+    return released_code.released_code_checks(table, ASKED, 0.95)

@@ -77,7 +77,7 @@ def trained_weights(members, depth=DEPTH):
 
 def measured(members=MEMBERS, weights=None, residual=False, count=COUNT, depth=DEPTH, task=TASK):
     weights = trained_weights(members, depth) if weights is None else weights
-    return sinks.measure(task, members, weights, depth, residual, count, TAUS)
+    return sinks.measure_sinks(task, members, weights, depth, residual, count, TAUS)
 
 
 @pytest.fixture(scope="module")

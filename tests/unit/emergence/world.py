@@ -146,7 +146,7 @@ WORLD = {"gaps": papers_world(), "accuracy": accuracies(), "sinks": sinks_of()}
 
 def statistics(seen=None, **given):
     """Of the worlds that are given, of gaps, accuracy and sinks, and of nothing else; of all where none is."""
-    return checks.statistics(tables(**given or WORLD), seen)
+    return checks.network_statistics(tables(**given or WORLD), seen)
 
 
 def judged(scale="test", seen=None, **given):

@@ -128,6 +128,6 @@ def test_what_is_read_is_judged_as_what_was_simulated(simulated, tmp_path):
     again = tabulate(read_estimates(artifacts.read_table(tmp_path / "theory.parquet")))
     pd.testing.assert_frame_equal(again, simulated, check_exact=True)
     few = checks_theory.Sampling(24, 16, 1.0, 50, 0, 0.95)
-    direct = rows(chain.from_iterable(checks_theory.statements(few, 1000)))
-    kept = tabulate(chain.from_iterable(checks_theory.statements(few, 1000)))
+    direct = rows(chain.from_iterable(checks_theory.theorem_statements(few, 1000)))
+    kept = tabulate(chain.from_iterable(checks_theory.theorem_statements(few, 1000)))
     pd.testing.assert_frame_equal(rows(read_estimates(kept)), direct, check_exact=True)

@@ -93,7 +93,7 @@ def curves_of(world):
 def statistics(**changed):
     """Of the worlds that are given and of nothing else; of all where none is. Trained networks are always there."""
     of = changed or WORLD
-    return checks.statistics(
+    return checks.norm_statistics(
         frame(of.get("random", {}), "norm", "residual", "seed", "layer", "head", "quantity"),
         frame(of.get("trained", WORLD["trained"]), "norm", "seed", "state", "layer", "head", "quantity"),
         frame(of.get("models", {}), "model", "seed", "state", "document", "layer"),

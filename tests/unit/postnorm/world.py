@@ -124,7 +124,7 @@ def statistics(**given):
     columns = {"widths": DIMENSION, "brackets": DEPTH, "averages": AVERAGING, "trainings": STABILITY}
     tests = [given[name] for name in ("sets", "languages") if name in given] or [frame([], *TESTS)]
     others = (given.get(name, frame([], *of)) for name, of in columns.items())
-    return checks.statistics(pd.concat(tests, ignore_index=True), *others)
+    return checks.scheme_statistics(pd.concat(tests, ignore_index=True), *others)
 
 
 def judged(**given):

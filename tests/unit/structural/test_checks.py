@@ -104,7 +104,7 @@ def test_a_difference_is_taken_replicate_by_replicate():
         ("b", "a", "token", -8, -11, -8.5),  # of -8, -9, -13
         ("a", "none", "none", 9, 8.5, 11),
     ]
-    frobenius, token, none = made = list(checks.statistics(found, "asked"))
+    frobenius, token, none = made = list(checks.rollout_statistics(found, "asked"))
     assert [(statistic.name, statistic.speaks) for statistic in made] == [
         ("asked: s", True),
         ("asked: s", False),
@@ -473,7 +473,7 @@ def test_documents_are_units_and_resamples_of_means_replicates():
 @pytest.mark.parametrize("model", ["stories15m", "minimind2-small"])
 def test_later_claims_count_every_decoder_as_seen(model):
     """Other decoders would confirm them."""
-    found = of_decoders(decoder(model))
+    found = judged_decoders(decoder(model))
     assert ((found["seen_before"] > 0) == found["statistic"].str.startswith("pretrained, later: ")).all()
 
 

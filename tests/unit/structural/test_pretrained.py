@@ -97,7 +97,7 @@ def files(tiny, tmp_path_factory):
 @pytest.fixture(scope="module")
 def tables(files):
     measured, changed = ([TensorFile(str(path)) for path in paths] for paths in files)
-    return pretrained.tables(measured, changed, "one", N, REPLICATES, 0.95, 0)
+    return pretrained.pretrained_tables(measured, changed, "one", N, REPLICATES, 0.95, 0)
 
 
 def test_everything_that_is_predicted_of_a_decoder_without_start_token_is_measured(tables):

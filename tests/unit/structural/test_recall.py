@@ -40,7 +40,7 @@ def influence():
 
 
 def made(files, influence):
-    found = recall.tables(files, [influence], 200, 0.95, 0)
+    found = recall.recall_tables(files, [influence], 200, 0.95, 0)
     values = found["values"]
     return values.set_index(["statistic", "network", "unit"])["value"], found
 

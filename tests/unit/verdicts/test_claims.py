@@ -16,7 +16,7 @@ from position_bias.layernorm import checks_theory as layernorm_checks_theory
 from position_bias.structural import checks as structural_checks
 from position_bias.structural import checks_theory as structural_checks_theory
 from position_bias.verdicts.judge import KEYS, PREDICTION
-from position_bias.verdicts.registry import OURS, every_claim, predictions, tables
+from position_bias.verdicts.registry import OURS, claim_tables, every_claim, predictions
 from position_bias.verdicts.scorecard import scorecard
 from tests import worlds
 from tests.configurations import overlaid
@@ -158,7 +158,7 @@ def scale_free_checks():
     of_norms = layernorm_checks.read_estimates(layernorm_checks_theory.table(layernorm_world.LEVEL, **toy))
     both = chain(of_norms, layernorm_world.statistics())
     return {
-        "structural/propositions": structural_checks_theory.checks(PREDICTED, "test"),
+        "structural/propositions": structural_checks_theory.proposition_checks(PREDICTED, "test"),
         "emergence/theorems": emergence_checks_theory.judged(**numbers, predicted=PREDICTED, scale="test"),
         "layernorm/checks": worlds.judged("layernorm", both, layernorm_world.LEVEL),
         "postnorm/checks": postnorm_world.judged(),
@@ -188,7 +188,7 @@ def rows(checks):
 
 
 def test_every_table_speaks_of_its_claims_and_of_no_row_twice(checks):
-    assert set(checks) == set(tables(CLAIMS.values()))
+    assert set(checks) == set(claim_tables(CLAIMS.values()))
     for name, table in checks.items():
         assert set(table["claim"]) - {""} == {claim.id for claim in CLAIMS.values() if claim.table == name}
         if not name.startswith("structural"):  # which asks the same on several occasions
