@@ -147,6 +147,7 @@ if TRAINED:
             "published": project("published/structural_models.csv"),
         },
         {"architectures": {model: config["models"][model]["architecture"] for model in TRAINED}},
+        readable="language_models.names:with_shown_names",
     )
 TABLES |= {
     f"structural/{table}": Row(
@@ -178,6 +179,7 @@ TABLES |= {
         "structural.content:shift",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
         INTERVALS,
+        readable="language_models.names:with_shown_names",
     ),
     "structural/monotonicity": Row(
         "Assumption 4.1: violations of stochastic monotonicity, by measured attention and the authors' construction.",

@@ -19,6 +19,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.figures import networks
+from position_bias.language_models.names import shown_name
 from position_bias.layernorm.checks import OF_HUB, UNTRAINED, recency_of_models
 from position_card.core.artifacts import TensorFile, Tensors
 from position_card.drawing.intervals import band, counted, error_bars, from_to, marks_by, over_seeds
@@ -281,13 +282,13 @@ def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level
             of_documents = of_prompts.groupby(["document", "layer"])["value"].mean().reset_index()
             drawn = look._replace(line="--" if state == UNTRAINED else "-", width=1.0)
             band(axes, of_documents.rename(columns={"document": "seed"}), "layer", level, drawn)
-        axes.set_title(model)
+        axes.set_title(shown_name(model))
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         layer_axis(axes, of_model["layer"])
     lines[0].set_ylabel(RECENCY)
     for axes, layer in zip(maps, (min(EARLY, len(of_shown)), len(of_shown)), strict=True):
         _cosines(axes, of_shown[layer - 1])
-        axes.set_title(f"{shown}, layer {layer}")
+        axes.set_title(f"{shown_name(shown)}, layer {layer}")
     seeds = counted(recency[recency["state"] != OF_HUB], "seed").replace("seed", "training seed")
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == UNTRAINED).any():  # models of the hub have none

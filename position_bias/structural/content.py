@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from position_bias.language_models.names import with_shown_names
 from position_bias.structural.monotonicity import Monotonicity, monotonicity, pooled, released_kernel
 from position_bias.structural.similarity import WAYS, similarities
 from position_card.core import runtime
@@ -123,7 +124,7 @@ def readable_similarity(table: pd.DataFrame) -> pd.DataFrame:
     cells = pd.Series([f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in spread], shown.index)
     outside = shown["outside"].xs("diagonal", level="region").map("{:.1%}".format)
     regions = cells.unstack("region", sort=False)[[*REGIONS]].rename(columns=REGIONS)
-    return regions.assign(**{"diagonal out of range": outside}).reset_index()
+    return with_shown_names(regions.assign(**{"diagonal out of range": outside}).reset_index())
 
 
 def readable_kernels(table: pd.DataFrame) -> pd.DataFrame:
@@ -140,7 +141,7 @@ def readable_kernels(table: pd.DataFrame) -> pd.DataFrame:
                 "shortfall": f"{overall['shortfall']:.1e} ({_range(single['shortfall'], '.1e')})",
             }
         )
-    return pd.DataFrame(rows)
+    return with_shown_names(pd.DataFrame(rows))
 
 
 def _range(values: pd.Series, form: str) -> str:

@@ -16,6 +16,7 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from position_bias.language_models.names import shown_name
 from position_bias.structural import tables
 from position_card.core.artifacts import TensorFile, Tensors
 from position_card.drawing import rollouts
@@ -80,7 +81,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
     shown = profiles[profiles["estimator"].isin(ESTIMATORS)]
     models, titles = _by(shown, "model"), {variant: look.name for variant, look in VARIANTS.items()}
     label = "Influence of each token on the next prediction: three rollouts and the measurement"
-    rows = {model: model for model in models}
+    rows = {model: shown_name(model) for model in models}
     figure, grid = panels(label, 0.3 + 1.25 * len(models), titles, rows, x="token position", sharex=True)
     lowest = shown.loc[shown["variant"].isin(["b", "c", "d"]), "low"].min()
     for model, of_model in models.items():
@@ -111,7 +112,7 @@ def fig3(profiles: pd.DataFrame) -> Figure:
     The first row has all tokens, with a linear inset, the second one the first tokens alone.
     """
     measured = profiles[profiles["variant"] == "d"]
-    datasets, looks = _by(measured, "dataset"), model_looks(measured["model"])
+    datasets, looks = _by(measured, "dataset"), _named_looks(measured["model"])
     label = "Measured influence of each token on the next prediction, for each data set"
     titles = {dataset: f"{dataset}\n{_prompts(of_dataset)}" for dataset, of_dataset in datasets.items()}
     rows = {name: name for name in (WHOLE, BEGINNING)}
@@ -152,7 +153,7 @@ def training(profiles: pd.DataFrame) -> Figure:
     shown = pd.concat(models.values())
     looks = step_looks(shown["checkpoint"])
     label = "Measured influence and residual-aware rollout before, during and after training"
-    titles, y = {model: model for model in models}, f"{SHARE}, log scale"
+    titles, y = {model: shown_name(model) for model in models}, f"{SHARE}, log scale"
     figure, row = panels(label, 1.9, titles, x="token position", y=y, sharex=True, sharey=True)
     for axes, of_model in zip(row.values(), models.values(), strict=True):
         rollouts.uniform(axes, of_model["position"].max() + 1)
@@ -179,7 +180,7 @@ def fig4(measured: list[TensorFile]) -> Figure:
         of_dataset.setdefault(file.labels["model"], []).append(measurement.mixing(file))
     by_model = [by_seed for models in datasets.values() for by_seed in models.values()]
     every = [mixing for by_seed in by_model for mixing in by_seed]
-    looks = model_looks(model for models in datasets.values() for model in models)
+    looks = _named_looks(model for models in datasets.values() for model in models)
     label = "Residual mixing by layer, by two estimators"
     titles, y = {dataset: dataset for dataset in datasets}, r"residual mixing $\lambda$, log scale"
     figure, row = panels(label, 2.1, titles, y=y, width=COLUMN if len(datasets) == 1 else PAGE, sharey=True)
@@ -228,7 +229,8 @@ def fig5(measured: list[TensorFile]) -> Figure:
             row[0].set_ylabel(f"layer {layer + 1}\nquery", labelpad=1)
         for axes in rows[-1]:
             axes.set_xlabel("key", labelpad=-6)
-        part.suptitle(f"{labels['model']}, {tables.training(labels['checkpoint']).replace('seed', 'training seed ')}")
+        training_seed = tables.training(labels["checkpoint"]).replace("seed", "training seed ")
+        part.suptitle(f"{shown_name(labels['model'])}, {training_seed}")
         bar = part.colorbar(image, ax=rows, location="bottom", extend="both", fraction=0.06, aspect=25)
         bar.set_label("logits above background")
         bar.outline.set_linewidth(0.4)
@@ -318,6 +320,11 @@ def _setting(profiles: pd.DataFrame) -> str:
     """What a figure on one data set is of."""
     datasets = ", ".join(profiles["dataset"].unique())
     return f"{datasets}, {_tokens(profiles)}, {_prompts(profiles)}, {_training_seeds(profiles)}"
+
+
+def _named_looks(models: Iterable[str]) -> dict[str, Look]:
+    """The looks of models, with the names that people read."""
+    return {model: look._replace(name=shown_name(model)) for model, look in model_looks(models).items()}
 
 
 def _tokens(profiles: pd.DataFrame) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from position_bias.language_models.names import shown_name
 from position_bias.structural.figures import BOLD, ESTIMATORS, THIN, seeds, step_looks
 from position_bias.structural.tables import step, training
 from position_card.drawing import rollouts
@@ -61,8 +62,9 @@ def long_training(
     _loss(grid[1, 2], losses, kept)
     entries = [*(look.entry() for look in looks.values()), *rollouts.entries("uniform influence")]
     first, trainings = profiles.iloc[0], from_to([profiles["checkpoint"].map(training).nunique()], "training seed")
-    told = f"{first['model']}, {first['dataset']}, {first['n']} tokens, {first['prompts']} prompts, {trainings}"
-    legend(figure, entries, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], told)
+    measured_on = f"{first['dataset']}, {first['n']} tokens, {first['prompts']} prompts"
+    settings = f"{shown_name(first['model'])}, {measured_on}, {trainings}"
+    legend(figure, entries, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], settings)
     return figure
 
 

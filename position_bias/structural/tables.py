@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from position_bias.language_models.names import with_shown_names
 from position_card.models.files import model_files
 
 VARIANTS = ("a", "b", "c", "half", "measured", "uniform", "last")
@@ -43,7 +44,7 @@ def distances(statistics: pd.DataFrame, published: pd.DataFrame, names: Sequence
 def readable(distances: pd.DataFrame) -> pd.DataFrame:
     """One row a statistic, data set, model and estimator of lambda, one column a variant: `value [low, high]`."""
     by_statistic = distances.groupby("statistic", sort=False)
-    return pd.concat([_readable(chosen).assign(statistic=name) for name, chosen in by_statistic])
+    return with_shown_names(pd.concat([_readable(chosen).assign(statistic=name) for name, chosen in by_statistic]))
 
 
 def _readable(chosen: pd.DataFrame) -> pd.DataFrame:

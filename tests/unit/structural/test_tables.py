@@ -29,6 +29,7 @@ def test_table_2_reads_as_a_row_for_each_estimator(compared):
     told = readable(table)
     rows = told[told["statistic"] == "wasserstein"]
     assert list(rows["lambda by"]) == ["frobenius", "token"]
+    assert set(told["model"]) == {"bloom-mini"}  # the key of its files is bloom
     assert rows["(a)"].nunique() == 1
     b = table.query("variant == 'b' and estimator == 'token' and statistic == 'wasserstein'").iloc[0]
     assert rows["(b)"][1] == f"{b['value']:.3f} [{b['low']:.3f}, {b['high']:.3f}]"
