@@ -121,7 +121,7 @@ RELEASED_TABLES = {
 }
 RELEASED_EVIDENCE = {
     name: f"results/evidence/structural/released/{name}.csv"
-    for name in ("statistics", "profiles", "distances", "drawn", "source")
+    for name in ("statistics", "profiles", "mixing", "distances", "drawn", "source")
 }
 FILES["released_evidence"] = Row(
     "What evidence/ keeps of the released numbers: profiles, what is said of them, and where they came from.",

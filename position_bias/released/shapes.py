@@ -7,13 +7,15 @@ are those of the authors' configurations (`released`) or those of the model (`fa
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from position_bias.released.models import MODELS, PRIMARY
+from position_bias.released.models import MODELS, PRIMARY, Content, ReleasedVariant, Rule
 from position_bias.released.schedules import read_schedule
-from position_bias.released.variants import LABELS, read_profiles
+from position_bias.released.variants import LABELS, by_variant, read_profiles
+from position_card.core import artifacts
 from position_card.rollout import statistics
 from position_card.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 
@@ -23,6 +25,15 @@ SCALE = "paper"
 TREND = "spearman with depth"  # of lambda
 SHIFT = "shift"  # of heads: the share whose diagonal has the sign of the mean over all heads of all layers
 POSITIVE = "positive shift"  # the share of heads with a positive one
+TENTHS = 10  # parts of the depth over which lambda is averaged
+
+# How far a rollout moves with the slopes that its model has, (b), or with content divided by sqrt(head_dim), (c)
+CORRECTION = "W to the model's own"
+EXCESS = "excess over the triangle inequality"  # of printed distances, whatever the influence is; below 0, none
+CORRECTED: dict[str, tuple[Literal["b", "c"], tuple[Rule, Content], tuple[Rule, Content]]] = {  # as configured, own
+    "slopes": ("b", ("released", "none"), ("faithful", "none")),
+    "content": ("c", ("released", "released"), ("released", "faithful")),
+}
 DIGITS = 7  # of values that evidence/ keeps
 
 
@@ -62,15 +73,22 @@ def evidence(
     """The tables of evidence/structural/released/, each with the scale of the released models.
 
     `profiles` are at one length, of every model, data set and variant; `mixing` and `content` of every model and data
-    set. `variants` and `drawn` are the tables of these names, and `source` says what the numbers were read from.
+    set. `variants` and `drawn` are the tables of these names, and `source` says what the numbers were read from. Of
+    lambda the means over tenths of the layers are kept, and of content what is said of all heads.
     """
     shown = read_profiles(profiles)
     of_authors = (shown["slopes"] == "released") & (shown["content"] != "faithful")
     kept = shown[of_authors & (shown["dataset"] == PRIMARY)]
-    rows = [*_shapes(shown), *_schedules(mixing, content, int(shown["n"].iloc[0]))]
+    rows = [
+        *_shapes(shown),
+        *_schedules(mixing, content, int(shown["n"].iloc[0])),
+        *_corrections(shown),
+        *_excesses(variants),
+    ]
     made = {
         "statistics": pd.DataFrame(rows),
         "profiles": kept[["model", "dataset", "n", "variant", "position", "value"]],
+        "mixing": pd.DataFrame(row for path in mixing for row in _tenths(path)),
         "distances": variants,
         "drawn": drawn,
         "source": source,
@@ -106,6 +124,39 @@ def _schedules(mixing: list[Path], content: list[Path], n: int) -> Iterator[dict
         for (name, network), value in found.items():
             rules = {"network": network, "slopes": "none", "content": "none"}
             yield {**labels, "statistic": name, **rules, "value": float(value)}
+
+
+def _tenths(mixing: Path) -> Iterator[dict[str, object]]:
+    """The mean lambda over each tenth of the layers of a model on a data set, from the first on."""
+    layers = artifacts.read_table(mixing, ["layer", "lambda"]).sort_values("layer")["lambda"].to_numpy(float)
+    labels = {"model": mixing.parts[-3], "dataset": mixing.parts[-2], "layers": len(layers)}
+    for tenth, part in enumerate(np.array_split(layers, TENTHS), 1):
+        yield {**labels, "tenth": tenth, "value": float(part.mean())}
+
+
+def _corrections(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """How far (b) moves with the model's own slopes, and (c) with the scale that content has in attention."""
+    of_variant = by_variant(profiles)
+    n = int(profiles["n"].iloc[0])
+    for model, dataset in dict.fromkeys((model, dataset) for model, dataset, _ in of_variant):
+        for network, (variant, *rules) in CORRECTED.items():
+            pair = [ReleasedVariant(variant, *rule) for rule in rules]
+            if all((model, dataset, one) in of_variant for one in pair):
+                configured, own = (of_variant[model, dataset, one] for one in pair)
+                labels = {"model": model, "dataset": dataset, "n": n, "statistic": CORRECTION, "network": network}
+                distance = float(statistics.wasserstein(configured, own))
+                yield {**labels, "slopes": "none", "content": "none", "value": distance}
+
+
+def _excesses(variants: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """By how much the distances that the paper prints break a bound, with the rollouts that its authors configured."""
+    configured = (variants["slopes"] == "released") & (variants["content"] == "released")
+    of_paper = configured & (variants["lambda of (b)"] == PRIMARY)
+    for row in variants[of_paper].to_dict("records"):
+        labels = {name: row[name] for name in ("model", "dataset", "n")}
+        rules = {"network": "printed", "slopes": "none", "content": "none"}
+        excess = max(row["excess by means"], row["excess by triangles"])
+        yield {**labels, "statistic": EXCESS, **rules, "value": float(excess)}
 
 
 def _rounded(table: pd.DataFrame) -> pd.DataFrame:

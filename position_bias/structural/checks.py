@@ -69,7 +69,7 @@ AS_DRAWN = {"model": "bloom-176b", "checkpoint": "as drawn", "dataset": "fineweb
 OF_RELEASED = ["model", "dataset", "n", "statistic", "network", "slopes", "content", "value"]
 OF_FIGURE_1 = "fineweb-edu"  # the data set
 AS_RELEASED = {"checkpoint": "as released", "estimator": "token"}
-SHIFT = "shift"  # called "released shift" there: what is asked of it was written after it had been seen
+AFTERWARDS = ("shift", "W to the model's own", "excess over the triangle inequality")  # asked of after they were seen
 
 # How the names of statistics begin: the paper's claims, ours, and what was written down about all five decoders later
 THEIRS, OURS, LATER = "pretrained: ", "pretrained, ours: ", "pretrained, later: "
@@ -410,7 +410,8 @@ def on_released(kept: Iterable[pd.DataFrame], predictions: Predictions) -> pd.Da
     Rollouts follow from these without sampling, so what is said of them is known, and needs no interval. Judged are the
     configurations of the authors, with their slopes and their content, on the data set of Figure 1. Their lambda is by
     the estimator of the paper's first version. Other data sets, and the models' own slopes and content, stand beside
-    them in evidence/structural/released/, and speak of no claim. Returns verdicts in the schema of `judge.COLUMNS`.
+    them in evidence/structural/released/, and speak of no claim. What AFTERWARDS
+    names was seen before it was asked. Returns verdicts in the schema of `judge.COLUMNS`.
     """
     asked = (one for values in kept for one in _released(values) if one.name in predictions)
     return table("structural", "paper", judge(asked, predictions))
@@ -426,7 +427,8 @@ def _released(kept: pd.DataFrame) -> Iterator[Statistic]:
         setting: dict[str, Any] = {"model": model, "dataset": dataset, "n": int(n), **AS_RELEASED}
         values = rows.pivot(index="n", columns="network", values="value")
         shown = values.map(np.log) if OVER in name else values
-        yield Statistic(f"released {name}" if name == SHIFT else f"{STANDARD}: {name}", shown, setting, published)
+        occasion = "released " if name in AFTERWARDS else f"{STANDARD}: "
+        yield Statistic(f"{occasion}{name}", shown, setting, published)
 
 
 def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float) -> pd.DataFrame:

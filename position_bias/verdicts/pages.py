@@ -15,7 +15,7 @@ HEADINGS = dict(
 )
 NOT_COUNTED = "claims that are not counted"
 KIND_NAMES = dict(
-    zip(KINDS, ("theory", "printed numbers", "printed proofs", "networks", "language models"), strict=True)
+    zip(KINDS, ("theory", "printed numbers", "proofs and released numbers", "networks", "language models"), strict=True)
 )
 SCALE_NAMES = dict(
     zip(SCALES, ("toy run", "default run", "longer training", "pretrained models", "the paper's scale"), strict=True)

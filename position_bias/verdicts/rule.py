@@ -22,14 +22,14 @@ FAILS: Word = "fails"
 NO_EFFECT: Word = "no effect"
 UNDECIDED: Word = "undecided"
 UNTESTABLE: Word = "not testable here"
-ERRATUM = "erratum"  # what FAILS is called of a printed constant or step of a proof, which a corrected one replaces
+ERRATUM = "erratum"  # what FAILS is called of a constant, a step of a proof or a released number with a corrected one
 MEANING: Mapping[str, str] = {
     HOLDS: "as many rows as the claim needs lie beyond their bounds by more than the margin",
     FAILS: "so many rows lie on the other side, by more than the margin, that too few are left",
     NO_EFFECT: "in so many rows the effect is shown not to exceed the margin that too few are left",
     UNDECIDED: "the intervals leave open which of these is so, or rows are missing",
     UNTESTABLE: "no row with an interval speaks of the claim at any scale",
-    ERRATUM: "a printed constant or step of a proof does not hold, and a corrected one does",
+    ERRATUM: "a printed constant, a step of a proof or a released number does not hold, and a corrected one does",
 }
 WORDS: tuple[Word, ...] = (HOLDS, FAILS, NO_EFFECT, UNDECIDED, UNTESTABLE)
 DECIDED = WORDS[:3]  # the words that a p-value supports, in the order in which they are tried

@@ -13,7 +13,14 @@ ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "evidence/structural/released"
 PROFILES = {"a.released.none": (0.9, 0.05, 0.03, 0.02), "c.released.released": (0.4, 0.1, 0.1, 0.4)}
 PROFILES |= {"c.released.faithful": (0.3, 0.3, 0.2, 0.2), "c.doubled.released": (0.25,) * 4}
+DISTANCES = pd.DataFrame(  # of two rules of slopes, two of content and two lambdas of (b)
+    [("released", "released", "fineweb-edu", 1 / 3, -0.02, 0.01), ("released", "released", "dclm", 0.5, 0.7, 0.7)]
+    + [(*rules, "fineweb-edu", 0.5, 0.7, 0.7) for rules in (("released", "faithful"), ("faithful", "released"))],
+    columns=["slopes", "content", "lambda of (b)", "W(a, b)", "excess by means", "excess by triangles"],
+).assign(model="mpt-7b", dataset="fineweb-edu", n=4)
+LAMBDA = [0.5, 0.2, 0.3, *[0.1] * 9]
 N = 64
+TABLES = ("statistics", "profiles", "mixing", "distances", "drawn", "source")
 
 
 def test_a_rollout_is_compared_with_the_influence_and_with_its_own_drawing(tmp_path):
@@ -49,16 +56,16 @@ def made(tmp_path):
     for name, shares in PROFILES.items():
         table = pd.DataFrame({"position": range(4), "value": shares})
         artifacts.write_table(folder / f"n4/{name}.csv", table.sample(frac=1, random_state=0))
-    artifacts.write_table(folder / "lambda.csv", pd.DataFrame({"layer": range(3), "lambda": [0.5, 0.2, 0.3]}))
-    layer, head = np.indices((3, 2))
-    heads = {"layer": layer.ravel(), "head": head.ravel(), "base": 0.0, "diagonal": [5.0, -1, -1, -1, 2, -1]}
+    artifacts.write_table(folder / "lambda.csv", pd.DataFrame({"layer": range(12), "lambda": LAMBDA}))
+    layer, head = np.indices((12, 2))
+    heads = {"layer": layer.ravel(), "head": head.ravel(), "base": 0.0, "diagonal": [25.0, *[-1] * 16, *[2] * 7]}
     artifacts.write_table(folder / "content.csv", pd.DataFrame(heads))
     artifacts.write_table(tmp_path / "source.csv", pd.DataFrame([{"files": "lambda.csv", "sha256": "f" * 64}]))
     return shapes.evidence(
         profiles=sorted(folder.glob("n4/*.csv")),
         mixing=[folder / "lambda.csv"],
         content=[folder / "content.csv"],
-        variants=pd.DataFrame({"W(a, b)": [1 / 3]}),
+        variants=DISTANCES,
         drawn=pd.DataFrame({"variant": ["d"]}),
         source=pd.read_csv(tmp_path / "source.csv"),
     )
@@ -77,7 +84,8 @@ def test_a_profile_is_described_under_every_rule_that_its_model_is_judged_by(mad
 
 
 def test_of_schedules_the_trend_of_lambda_and_the_signs_of_heads_are_kept(made):
-    assert values(made, "spearman with depth") == {("lambda", "none", "none"): -0.5}
+    ranks = pd.DataFrame({"layer": range(12), "lambda": LAMBDA}).rank().corr().iloc[0, 1]
+    assert values(made, "spearman with depth") == {("lambda", "none", "none"): pytest.approx(ranks)}
     assert values(made, "shift") == {("heads", "none", "none"): 0.3333333}  # the mean is positive, and two of six are
     assert values(made, "positive shift") == values(made, "shift")
 
@@ -91,13 +99,30 @@ def test_profiles_are_those_of_the_authors_configurations_in_the_order_of_tokens
     }
 
 
+def test_of_lambda_the_means_over_tenths_of_the_layers_are_kept(made):
+    """Of twelve layers the first two tenths have two each."""
+    mixing = made["mixing"]
+    assert mixing["tenth"].tolist() == [*range(1, 11)]
+    assert mixing["value"].tolist() == pytest.approx([0.35, 0.2, *[0.1] * 8])
+    assert set(mixing["layers"]) == {12}
+
+
+def test_configured_rollouts_are_compared_with_the_models_own(made):
+    """Content alone here, since nothing has the model's own slopes: cumulated shares .4, .5, .6 against .3, .6, .8."""
+    assert values(made, "W to the model's own") == {("content", "none", "none"): pytest.approx(0.4 / 3, abs=1e-7)}
+
+
+def test_the_excess_of_the_authors_configuration_is_the_larger_one(made):
+    assert values(made, "excess over the triangle inequality") == {("printed", "none", "none"): 0.01}
+
+
 def test_every_table_has_the_scale_of_the_paper_and_few_digits(made):
     assert all(set(table["scale"]) == {"paper"} for table in made.values())
-    assert made["distances"]["W(a, b)"].tolist() == [0.3333333]
+    assert made["distances"]["W(a, b)"].tolist() == [0.3333333, 0.5, 0.5, 0.5]
 
 
 def test_the_released_files_themselves_are_not_kept():
-    assert {path.stem for path in KEPT.glob("*")} == {"statistics", "profiles", "distances", "drawn", "source"}
+    assert {path.stem for path in KEPT.glob("*")} == {*TABLES}
     columns = {column for path in KEPT.glob("*.csv") for column in pd.read_csv(path, nrows=0)}
     assert not columns & {"layer", "head", "lambda", "base", "diagonal"}
 

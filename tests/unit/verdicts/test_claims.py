@@ -31,6 +31,7 @@ CLAIMS = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv"
 VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str).set_index("id")["value"].to_dict()
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
+ON_RELEASED = ("structural-printed-triangle", "structural-released-slopes", "structural-released-content")
 OF_DECODERS = ("structural-pretrained-", "structural-recall-", "structural-released-lambda")
 PRETRAINED = [claim for claim in CLAIMS if claim.startswith(OF_DECODERS)]
 UNTESTABLE = {  # at every scale, or at that of tests alone
@@ -47,6 +48,9 @@ REFUTED = {  # what theory, print or a long run contradicts or leaves open, with
     "emergence-appendix-f-i": {"holds", "fails"},
     "structural-printed-size": {"holds", "no effect"},  # the paper's own table
     "structural-printed-larger": {"holds", "undecided"},
+    "structural-printed-triangle": {"holds", "fails"},  # one thing of one model and another of another
+    "structural-released-slopes": {"holds", "fails"},
+    "structural-released-content": {"fails"},
     "emergence-residual-depth": {"holds", "fails"},  # one thing here and another there
     "emergence-residual-depth-falls": {"holds", "fails"},
     "layernorm-residuals": {"fails"},
@@ -120,6 +124,9 @@ def structural_rows(config):
     kept = pd.read_csv(ROOT / "evidence/structural/language-model/compared.csv")
     long_training = pd.concat(structural_checks.on_long_trainings([kept], predicted))
     further.append(long_training[long_training["claim"] == "structural-untrained"])
+    kept = pd.read_csv(ROOT / "evidence/structural/released/statistics.csv")
+    released = structural_checks.on_released([kept], predicted)
+    further.append(released[released["claim"].isin(ON_RELEASED)])
     of_figures = structural_checks.on_rollouts(pd.concat(values), predicted, scale, LEVEL)
     return pd.concat([of_figures, *before, of_structure, *further])
 

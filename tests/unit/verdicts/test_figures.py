@@ -65,7 +65,7 @@ def test_each_kind_of_claim_has_a_bar_whose_parts_count_verdicts():
         "theory: 3": parts(holds=3),
         "networks: 15": parts(holds=1, fails=2, undecided=12),
         "mine, from secondary sources": [],
-        "printed proofs: 3": parts(erratum=2, no_effect=1),
+        "proofs and released numbers: 3": parts(erratum=2, no_effect=1),
     }
     assert re.findall(r"\d+", figure.get_label()) == ["21", "2", "4", "2", "12"]
     assert_legible(figure)

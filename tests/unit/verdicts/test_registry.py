@@ -26,8 +26,12 @@ def is_output(path):
 
 
 KERNELS = ("structural-smooth-kernels", "structural-assumption-needed")  # on Assumption 4.1, without any network
-PRINTED = tuple(f"structural-printed-{name}" for name in ("content", "size", "larger", "long"))  # on printed tables
-RELEASED = ("structural-released-lambda",)  # on what text and released code say of one number
+PRINTED = tuple(
+    f"structural-printed-{name}" for name in ("content", "size", "larger", "long", "triangle")
+)  # on printed tables
+RELEASED = tuple(
+    f"structural-released-{name}" for name in ("slopes", "content", "lambda")
+)  # on what text and released code say of one number
 UNTRAINED = "structural-untrained"  # of architectures, whatever their size
 
 LINE = "a-1,emergence,Figure 2,Section 5,Rising,it rises,paper,iterations,emergence/checks,figures/x.pdf"
