@@ -4,7 +4,7 @@ import base64
 import io
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,19 +12,26 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from position_card.card import figures, page, profiles
-from position_card.card.measurements import Measurements
+from position_card.card.measurements import Measurements, read
 from position_card.card.profiles import CardPart
 from position_card.core import artifacts
-from position_card.core.runtime import whole_file
+from position_card.core.runtime import InputError, whole_file
 from position_card.drawing import style
 
 PAGE, FIGURE = "card.md", "card"  # what is called so in the folder of a card; tables are in the folder `tables`
+MEASUREMENTS = "measured"  # the folder of what was measured, there
+INTERVALS = "intervals"  # among the facts of what was measured: how the intervals of its card were made
 FORMATS = ("pdf", "svg", "png")
 
 
 @dataclass(frozen=True)
 class Card:
-    """The position card of one model. Intervals of this level are of so many resamples, drawn by a seed."""
+    """The position card of one model: what was measured of it as tables, a page and a figure.
+
+    `position_card.measure` and `position_card.load` return one, and a notebook shows its page with the figure. The
+    bounds of its intervals are percentiles, at this `level`, over so many bootstrap `replicates` of the documents,
+    which a `seed` draws; over prompts where there are fewer than 8 documents.
+    """
 
     measurements: Measurements
     replicates: int = 1000
@@ -82,7 +89,21 @@ class Card:
             return figures.card({self.name: self.tables}, self.text)
 
     def save(self, directory: str | Path) -> None:
-        """Write page, figure and tables into a directory; what is there of another card goes."""
+        """Write what was measured, page, figure and tables into a directory; what is there of another card goes.
+
+        `position_card.load` opens it again. Raises InputError where the directory cannot be written.
+        """
+        self.save_measurements(directory)
+        self.save_page(directory)
+
+    def save_measurements(self, directory: str | Path) -> None:
+        """Write what was measured, and how intervals are made of it. Raises InputError as `save` does."""
+        intervals = {"replicates": self.replicates, "level": self.level, "seed": self.seed}
+        facts = {**self.measurements.facts, INTERVALS: intervals}
+        replace(self.measurements, facts=facts).write(Path(directory) / MEASUREMENTS)
+
+    def save_page(self, directory: str | Path) -> None:
+        """Write page, figure and tables. Raises InputError as `save` does."""
         save(self.page, self.figure(), self.tables, Path(directory))
 
     def _repr_markdown_(self) -> str:
@@ -92,6 +113,24 @@ class Card:
             self.figure().savefig(image, format="png")
         picture = base64.b64encode(image.getvalue()).decode()
         return self.page.replace(f"({FIGURE}.png)", f"(data:image/png;base64,{picture})")
+
+
+def load(directory: str | Path) -> Card:
+    """Open the card in a directory that the command position-card or `Card.save` has written.
+
+    Nothing is measured and no model is opened; torch is not imported. The card has the tables, the page and the figure
+    that the directory has, drawn anew from what was measured.
+
+    Raises InputError, in one line, where the directory is not that of a card, where what was measured is damaged, or
+    where another version of position-card wrote it.
+    """
+    folder = Path(directory)
+    if not (folder / MEASUREMENTS).is_dir():
+        raise InputError(
+            f"{folder} is not the folder of a model's card, since it has no folder {MEASUREMENTS}; give one"
+        )
+    measurements = read(folder / MEASUREMENTS)
+    return Card(measurements, **measurements.facts.get(INTERVALS, {}))
 
 
 def save(text: str, figure: Figure, tables: Mapping[str, pd.DataFrame], directory: Path) -> None:

@@ -316,8 +316,8 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     folder = typed.out / model.name
     place, subject, (documents, text_name, origin) = _subject_and_text(model, text, typed)
 
-    from position_card.card import measurements, measuring
-    from position_card.card.card import Card
+    from position_card.card import measuring
+    from position_card.card.card import MEASUREMENTS, Card, load
 
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
     prompts = (tuple(typed.lengths), typed.prompts, typed.replace)
@@ -328,18 +328,19 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
         return {}
     choices = {**vars(options), "text": plan.facts["read"]}
     settings = _settings(place, subject, choices)
-    directory = folder / "measured"
+    directory = folder / MEASUREMENTS
 
-    def read_result() -> tuple[measurements.Measurements, Mapping[str, Any]]:
-        result = measurements.read(directory)
-        return result, result.facts
+    def read_result() -> tuple[Card, Mapping[str, Any]]:
+        card = load(folder)
+        return card, card.measurements.facts
 
     if typed.force or not directory.exists():
         unfinished, plan = folder / ".unfinished", replace(plan, facts={**plan.facts, SETTINGS: settings})
-        measuring.open_and_measure_card(plan, place, unfinished, measuring.EVERY, settings).write(directory)
+        result = measuring.open_and_measure_card(plan, place, unfinished, measuring.EVERY, settings)
+        Card(result, seed=typed.seed).save_measurements(folder)
         shutil.rmtree(unfinished, ignore_errors=True)
-    card = Card(_required(directory, read_result, settings), seed=typed.seed)
-    card.save(folder)
+    card = _required(directory, read_result, settings)
+    card.save_page(folder)
     runtime.announce(f"read {folder}/card.md")
     return {model.name: card}
 
@@ -360,7 +361,9 @@ def _required(path: Path, read: Callable[[], tuple[T, Mapping[str, Any]]], setti
     try:
         result, facts = read()
         before = facts.get(SETTINGS, {})
-    except (InputError, ValueError, LookupError, TypeError, OSError) as error:
+    except InputError as error:
+        raise RefusedError(f"{str(error).partition('; ')[0]}; type --force to measure anew") from error
+    except (ValueError, LookupError, TypeError, OSError) as error:
         raise RefusedError(f"{path} is damaged; type --force to measure anew") from error
     if before != settings:
         absent = object()  # what another version knew, or did not know yet, differs too

@@ -1,6 +1,6 @@
 """The measurements of a decoder that its card shows, and the files that hold them. Reading them needs no torch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from position_card.rollout.measurement import Measurement
 from position_card.rollout.parts import RecallScores
 
 REPLACEMENT, RECALL = "replaced.safetensors", "recalled.safetensors"  # names of files
+FORMAT = 1  # of the files; another number where a tensor or a label of theirs means something else
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Measurements:
         """Write a file for each length, and one each for replacement and recall, where they were measured."""
         with whole_directory(directory) as partial:
             for n, part in self.lengths.items():
-                measurement.write(partial / f"n{n}.safetensors", part, facts=self.facts)
+                measurement.write(partial / f"n{n}.safetensors", part, facts=self.facts, format=FORMAT)
             if self.replacement:
                 labels = {"n": self.replacement.n, "positions": self.replacement.positions}
                 artifacts.write_tensors(partial / REPLACEMENT, {"effects": self.replacement.effects}, **labels)
@@ -66,13 +67,22 @@ class Measurements:
 def read(directory: Path) -> Measurements:
     """Read the files that `Measurements.write` wrote into a directory, from the shortest length on.
 
-    Raises InputError as `measurement.read` does, and where the file of a length is missing.
+    Raises InputError where a file is missing or not as it was written, or where another version wrote the files.
     """
-    files = sorted(directory.glob("n*.safetensors"), key=lambda file: int(file.stem.removeprefix("n")))
+    try:
+        files = sorted(directory.glob("n*.safetensors"), key=lambda file: int(file.stem.removeprefix("n")))
+        labels = artifacts.read_labels(files[-1])
+        if labels.get("format") == FORMAT:
+            return _read(directory, files, labels["facts"])
+    except (InputError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
+        raise InputError(f"{directory} is damaged; measure it anew") from error
+    raise InputError(f"{directory} was written by another version of position-card; measure it anew")
+
+
+def _read(directory: Path, files: Sequence[Path], facts: Mapping[str, Any]) -> Measurements:
     lengths = {part.n: part for part in map(measurement.read, files)}
-    facts = artifacts.read_labels(files[-1])["facts"] if files else {}
-    if not files or set(facts["prompts"]) != set(map(str, lengths)):
-        raise InputError(f"{directory} lacks the measurement of a length; measure it anew")
+    if set(facts["prompts"]) != set(map(str, lengths)):
+        raise InputError("the file of a length is missing")
     file, replacement = directory / REPLACEMENT, None
     if file.exists():
         labels = artifacts.read_labels(file)
