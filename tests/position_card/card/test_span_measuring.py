@@ -52,6 +52,11 @@ def test_a_span_has_the_share_that_autograd_gives_its_tokens(asked, own_tokenize
     table = pd.read_csv(asked / "spans.csv")
     assert set(table["place"]) == {"as given", "first", "middle", "last"}
     assert len(table) == 4 + 3 * 3
+    places = table[table["place"] != "as given"]
+    lines = [line for line in page.splitlines() if "of the variance comes" in line]  # by gradients, and by replacement
+    for measure, line in zip(("gradient", "replacement"), lines, strict=True):
+        heaviest = places.loc[places.groupby("place")[measure].idxmax(), "span"]
+        assert ("weighs most at every place" in line) == (heaviest.nunique() == 1)
 
 
 def test_a_model_in_memory_gives_the_numbers_of_its_files(asked, own_tokenizer, prose):
