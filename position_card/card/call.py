@@ -19,6 +19,7 @@ from position_card.core.runtime import InputError
 from position_card.measures.cost import decoder_size
 from position_card.measures.spans import split
 from position_card.models import opening
+from position_card.probe import forward
 from position_card.probe.measurable import measurable
 from position_card.texts import corpus
 
@@ -120,7 +121,7 @@ def _measurable_subject(
                 decoder_size(sum(weight.numel() for weight in decoder.parameters()), decoder.config),
                 *_tokenizer_copy(tokenizer),
                 str(decoder.dtype).removeprefix("torch."),
-                decoder.get_input_embeddings().weight.device.type,
+                forward.device(decoder).type,
             ),
         )
 

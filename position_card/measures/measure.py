@@ -24,7 +24,7 @@ from position_card.measures.passes import Resumption, Tally
 from position_card.measures.recency import FIRST_ROW
 from position_card.models import families
 from position_card.models.opening import longest
-from position_card.probe import capture
+from position_card.probe import capture, forward
 from position_card.probe.layout import Layout, find_layout, first_of, hooked, stream_of, tolerance, weights_of
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import BACKWARD, ESTIMATORS, FROBENIUS_APART, TOEPLITZ_APART, Floats, Measurement
@@ -80,7 +80,7 @@ def measure_decoder(
     model.eval().requires_grad_(False)
     count, n = prompts.shape
     _require_length(model, n, quantities)
-    device = model.get_input_embeddings().weight.device
+    device = forward.device(model)
     with passes.within_memory(f"while the layout of the model was found, with 1 x {n} tokens; {passes.MORE_GPUS}"):
         layout = find_layout(model, torch.from_numpy(prompts[:1]).to(device))
     record = _Record(model, layout, quantities, n)

@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel
 
 from position_card.measures.recency import FIRST_ROW
+from position_card.probe import forward
 
 
 def influence_and_loss(
@@ -22,8 +23,7 @@ def influence_and_loss(
 
     `tokens` are a batch of prompts, int64 [B, n]. y* is the model's own most likely next token at the last position,
     e_j the input embedding of token j. Another `target` than its probability is differentiated where one is named
-    (`differentiated`). The parameters of `model` should not require gradients: only the activations'
-    are needed.
+    (`differentiated`). The parameters of `model` should not require gradients: only those of activations are needed.
     """
     embeddings, logits = prediction(model, tokens, latest)
     values = differentiated(logits[:, -1].float(), target)
@@ -32,10 +32,10 @@ def influence_and_loss(
 
 
 def differentiated(logits: Tensor, target: str | int) -> Tensor:
-    """What influence is the gradient of, [B], from the logits [B, V] of the next token.
+    """Return the target that influence is the gradient of, [B], from the logits [B, V] of the next token.
 
     "p": the probability of the most likely token; "log-p": its logarithm; "contrast": its logit less that of the
-    second; a number: the probability of the token with that id.
+    second; a number: the probability of the token with that id. Raises ValueError for any other target.
     """
     match target:
         case "p":
@@ -52,9 +52,8 @@ def differentiated(logits: Tensor, target: str | int) -> Tensor:
 
 def prediction(model: PreTrainedModel, tokens: Tensor, latest: int) -> tuple[Tensor, Tensor]:
     """Return input embeddings [B, n, width] that require gradients, and logits of the last `latest` + 1 positions."""
-    embeddings = model.get_input_embeddings()(tokens).detach().requires_grad_()
-    inputs = embeddings.clone()  # some models scale what they are given in place, which no leaf allows
-    return embeddings, model(inputs_embeds=inputs, use_cache=False, logits_to_keep=latest + 1).logits[:, -latest - 1 :]
+    embeddings = forward.embed(model, tokens).detach().requires_grad_()
+    return embeddings, forward.last_logits(model, embeddings, latest + 1)
 
 
 @torch.no_grad()
@@ -63,12 +62,11 @@ def loss(model: PreTrainedModel, tokens: Tensor, latest: int) -> Tensor:
 
     `latest` is at least 1 and less than n.
     """
-    logits = model(tokens, use_cache=False, logits_to_keep=latest + 1).logits[:, -latest - 1 :]
-    return _cross_entropy(logits, tokens)
+    return _cross_entropy(forward.last_logits(model, tokens, latest + 1), tokens)
 
 
 def _cross_entropy(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Of the last tokens [B, n], from the logits of as many positions and of one more."""
+    """Return the mean cross entropy [B] of the last tokens of [B, n], from logits that begin one position earlier."""
     predicted = logits[:, :-1].detach().float()
     expected = tokens[:, -predicted.shape[1] :]
     # Flattened, since a sum over classes that are not neighbours in memory loses up to 3e-4 nats to rounding.

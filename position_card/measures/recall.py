@@ -5,7 +5,6 @@ the cue, and a decoder that recalls the passage goes on with the word that follo
 or language is needed. Influence and replacement ask what changes a prediction; recall asks whether it is right.
 """
 
-import copy
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,6 +22,7 @@ from position_card.core.runtime import InputError
 from position_card.measures import passes
 from position_card.measures.passes import Resumption, reuses
 from position_card.models.tokens import TokenIds, encoded
+from position_card.probe import forward
 from position_card.rollout.parts import RecallScores
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
@@ -92,7 +92,7 @@ def measure_recall(
     interruption are not asked about again. Raises InputError where a GPU's memory is too small; `section` tells where
     the configuration has the remedy, if it does.
     """
-    device = model.get_input_embeddings().weight.device
+    device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
     batch = max(1, tokens_per_batch // (contexts.shape[1] + len(before)))
     reuses_context = _reuses(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
@@ -117,25 +117,20 @@ def measure_recall(
 
 
 class _Reader:
-    """A model that has read a context, and is asked what follows after further tokens."""
+    """A model that has read a context [n], and predicts what follows after further tokens."""
 
     def __init__(self, model: PreTrainedModel, context: Tensor, reuses_context: bool) -> None:
-        self.model, self.context, self.cache = model, context[None], None
+        self.model, self.context = model, context[None]
+        self.cache: Cache | None = None
         if reuses_context:
-            with torch.no_grad():
-                self.cache = model(self.context, use_cache=True, logits_to_keep=1).past_key_values
+            _, self.cache = forward.next_token(model, self.context, keep=True)
 
     def after(self, tokens: Tensor) -> Tensor:
-        """The distribution of the next token after the context and each row of `tokens` [B, c], float64 [B, V]."""
-        cache: Cache | None = copy.deepcopy(self.cache)
-        if cache is None:
+        """Return the distribution of the next token after the context and each row of tokens [B, c], float64 [B, V]."""
+        if self.cache is None:
             tokens = torch.cat([self.context.expand(len(tokens), -1), tokens], 1)
-        else:
-            cache.batch_repeat_interleave(len(tokens))
-        with torch.no_grad():
-            out = self.model(tokens, past_key_values=cache, use_cache=cache is not None, logits_to_keep=1)
-        distribution: Tensor = out.logits[:, -1].double().softmax(-1)
-        return distribution
+            return forward.next_token(self.model, tokens)[0]
+        return forward.next_token(self.model, tokens, forward.repeat(self.cache, len(tokens)), keep=True)[0]
 
 
 def _reuses(model: PreTrainedModel, context: Tensor, cue: int) -> bool:

@@ -17,6 +17,7 @@ from transformers.cache_utils import Cache
 
 from position_card.core.runtime import InputError, progress
 from position_card.measures.passes import reuses
+from position_card.probe import forward
 from position_card.rollout.attention import Array
 
 TokenIds = NDArray[np.int64]
@@ -82,13 +83,13 @@ def changes(
     nothing.
     """
     distances = np.empty(others.shape)
-    reuses_prefix = _reuses(model, _embedded(model, prompts[:1]))
+    reuses_prefix = _reuses(model, _embed(model, prompts[:1]))
     for rows in batches(prompts, tokens_per_batch, "replacing tokens of"):
-        embeddings = _embedded(model, prompts[rows])
-        expected, cache = _next_token(model, embeddings, None, reuses_prefix)
+        embeddings = _embed(model, prompts[rows])
+        expected, cache = forward.next_token(model, embeddings, keep=reuses_prefix)
         for place in np.argsort(positions)[::-1]:
             position = positions[place]
-            other = _embedded(model, others[rows, place, None])
+            other = _embed(model, others[rows, place, None])
             embedding = embeddings[:, position : position + 1]
             embedding = embedding + step * (other - embedding)
             ending = torch.cat([embedding, embeddings[:, position + 1 :]], 1)
@@ -101,49 +102,40 @@ def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_pe
     """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
     distances = []
     for rows in batches(prompts, tokens_per_batch, "deleting a token of"):
-        embeddings = _embedded(model, prompts[rows])
+        embeddings = _embed(model, prompts[rows])
         shorter = torch.cat([embeddings[:, :position], embeddings[:, position + 1 :]], 1)
-        expected, changed = (_next_token(model, inputs, None, False)[0] for inputs in (embeddings, shorter))
+        expected, changed = (forward.next_token(model, inputs)[0] for inputs in (embeddings, shorter))
         distances.append(total_variation(expected, changed).cpu().numpy())
     return np.concatenate(distances)
 
 
 def total_variation(one: Tensor, other: Tensor) -> Tensor:
-    """Half of the summed differences of distributions [B, V]: [B], between 0 and 1."""
+    """Return half of the summed absolute differences of two distributions, [B, V] twice -> [B], between 0 and 1."""
     return (one - other).abs().sum(-1) / 2
 
 
 @torch.no_grad()
-def _embedded(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
-    embed = model.get_input_embeddings()
-    embeddings: Tensor = embed(torch.from_numpy(tokens).to(embed.weight.device))
-    return embeddings
-
-
-def _next_token(
-    model: PreTrainedModel, embeddings: Tensor, cache: Cache | None, use_cache: bool
-) -> tuple[Tensor, Cache | None]:
-    """The distribution of the next token, float64 [B, V], and what is kept of the tokens for others that follow."""
-    with torch.no_grad():
-        inputs = embeddings.clone()  # some models scale what they are given in place
-        out = model(inputs_embeds=inputs, past_key_values=cache, use_cache=use_cache, logits_to_keep=1)
-    return out.logits[:, -1].double().softmax(-1), out.past_key_values if use_cache else None
+def _embed(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
+    return forward.embed(model, torch.from_numpy(tokens).to(forward.device(model)))
 
 
 def _with_ending(model: PreTrainedModel, beginning: Tensor, ending: Tensor, cache: Cache | None) -> Tensor:
-    """The distribution of the next token after `beginning` and `ending`; the cache may hold more than the beginning."""
+    """Return the distribution of the next token after two sequences of embeddings, float64 [B, V].
+
+    A cache that begins with the tokens of `beginning` stands for it; what else it has is forgotten.
+    """
     if cache is None or not beginning.shape[1]:
-        return _next_token(model, torch.cat([beginning, ending], 1), None, False)[0]
-    cache.crop(beginning.shape[1] - cache.get_seq_length())  # minus the number of tokens to forget
-    return _next_token(model, ending, cache, True)[0]
+        return forward.next_token(model, torch.cat([beginning, ending], 1))[0]
+    forward.crop(cache, beginning.shape[1])
+    return forward.next_token(model, ending, cache, keep=True)[0]
 
 
 def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
-    """Whether predictions of the model stay as they are where it goes back to a prefix: tried on a prompt [1, n]."""
+    """Try on a prompt [1, n, width] whether the model predicts the same where it goes back to a prefix."""
     half = embeddings.shape[1] // 2
 
     def again() -> Tensor:
-        _, cache = _next_token(model, embeddings, None, True)
+        _, cache = forward.next_token(model, embeddings, keep=True)
         return _with_ending(model, embeddings[:, :half], embeddings[:, half:], cache)
 
-    return reuses(lambda: _next_token(model, embeddings, None, False)[0], again, "every replacement")
+    return reuses(lambda: forward.next_token(model, embeddings)[0], again, "every replacement")

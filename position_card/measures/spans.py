@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 from position_card.core.runtime import InputError, progress
 from position_card.measures.quantities import differentiated, prediction
 from position_card.measures.replacement import TokenIds, total_variation
+from position_card.probe import forward
 
 AS_GIVEN = "as given"
 PLACES = ("first", "middle", "last")
@@ -191,4 +192,4 @@ def _distribution(logits: Tensor) -> Tensor:
 
 
 def _row(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
-    return torch.from_numpy(tokens[None]).to(model.get_input_embeddings().weight.device)
+    return torch.from_numpy(tokens[None]).to(forward.device(model))

@@ -15,6 +15,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from position_card.core.runtime import InputError
 from position_card.models import families
+from position_card.probe import forward
 
 EAGER = "eager"
 HOOKS = (  # of a module, as torch keeps them
@@ -37,7 +38,7 @@ def measurable(model: nn.Module, threads: int | None = None) -> Iterator[PreTrai
     """
     decoder = unwrap(model)
     require_measurable(decoder)
-    device = decoder.get_input_embeddings().weight.device
+    device = forward.device(decoder)
     with _restored_modules(decoder), _restored_arithmetic(), torch.inference_mode(False), torch.enable_grad():
         if threads:
             torch.set_num_threads(threads)

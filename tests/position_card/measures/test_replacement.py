@@ -77,7 +77,7 @@ def test_a_replacement_is_a_plain_forward_pass_of_the_other_prompt(family):
 def test_with_the_cache_of_a_prefix_is_without(monkeypatch):
     model, tokens, positions = llama(), prompts(5), chosen_positions(N)
     others = donors(tokens, positions, 0)
-    assert replacement._reuses(model, replacement._embedded(model, tokens[:1]))
+    assert replacement._reuses(model, replacement._embed(model, tokens[:1]))
     reused = changes(model, tokens, positions, others, 3 * N)
     monkeypatch.setattr(replacement, "_reuses", lambda *_: False)
     anew = changes(model, tokens, positions, others, N)
@@ -97,7 +97,7 @@ def test_a_cache_that_tells_something_else_is_not_used(monkeypatch):
         return forward(*args, **named | {"position_ids": torch.arange(length)[None]})
 
     monkeypatch.setattr(model.model, "forward", forgetful)
-    assert not replacement._reuses(model, replacement._embedded(model, tokens[:1]))
+    assert not replacement._reuses(model, replacement._embed(model, tokens[:1]))
     np.testing.assert_allclose(changes(model, tokens, positions, others, N), right, atol=1e-5)
 
 
