@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
 
-REFUSED, FAILED, INTERRUPTED = 2, 1, 130  # exit statuses
+REFUSED, FAILED, INTERRUPTED, UNREAD = 2, 1, 130, 141  # exit statuses; the last one is that of a broken pipe
+FAULT = "fault.txt"  # in the folder of a card: the traceback of an unexpected fault
 SHORTEST = 9  # tokens of a prompt
 FEWEST = 8  # prompts
 MOST_THREADS = 1024
@@ -57,7 +59,7 @@ examples:
   position-card Qwen/Qwen2.5-72B --gpus 4                a model that does not fit on one GPU
 
 exit status: 0; 1 if a model could not be measured (the others are); 2 if the command is wrong; 130 if it was
-interrupted"""
+interrupted; 141 if nobody read what it printed"""
 
 
 class RefusedError(InputError):
@@ -137,7 +139,23 @@ def _version() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command; returns its exit status. Where nobody reads what it prints any more, it ends without a word."""
+    try:
+        try:
+            return _main(arguments)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # else Python says so at its own end
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return UNREAD
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     typed = parser().parse_args(arguments)
     with _logging_to_terminal(typed.quiet, typed.verbose):
         try:
@@ -179,8 +197,13 @@ def _run(typed: argparse.Namespace) -> int:
                 span_results += _spans(model, prompt, text, typed)
         except RefusedError:
             raise
+        except BrokenPipeError:
+            raise
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
+            failed = True
+        except Exception as error:
+            print(f"error: {_fault(model, error, typed.out / model.name / FAULT)}", file=sys.stderr)
             failed = True
     if len(cards) > 1:
         from position_card.card import compare
@@ -191,6 +214,20 @@ def _run(typed: argparse.Namespace) -> int:
     if typed.json:
         print(json.dumps([*span_results, *(_statistics(card) for card in cards.values())], indent=2))
     return FAILED if failed else 0
+
+
+def _fault(model: Source, error: Exception, file: Path) -> InputError:
+    """Write the traceback of what nobody expected into a file; returns the line that says so."""
+    if runtime.out_of_memory(error):
+        return InputError(f"out of memory with model {model.given}; give it a shorter text or a machine that has more")
+    where = f"its traceback is in {file}"
+    try:
+        with runtime.whole_file(file) as partial:
+            partial.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except InputError as unwritten:
+        where = f"its traceback has no place, since {unwritten}"
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return InputError(f"model {model.given}: an unexpected fault ({reason:.200}); {where}; please report it")
 
 
 def _require_gpus(count: int, device: str | None) -> None:

@@ -18,7 +18,7 @@ from position_card.card.target import find_target
 from position_card.core import provenance
 from position_card.core.runtime import InputError, announce, seed
 from position_card.measures import recall, replacement
-from position_card.measures.cost import LARGE, operations_per_second, require_room
+from position_card.measures.cost import LARGE, PassCost, operations_per_second, require_room
 from position_card.measures.measure import PREDICTED, Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
@@ -82,17 +82,26 @@ class CardPlan:
     facts: Mapping[str, Any]  # what the card says of all this
 
     @property
-    def bytes(self) -> float:
-        """About how many bytes of memory the measurement takes."""
+    def bytes(self) -> float | None:
+        """About how many bytes of memory the measurement takes; None where a pass cannot be counted."""
         size, precision = self.subject.size, self.subject.precision
         recomputed = self.options.activation_checkpointing
-        return max(size.memory(n, self.at_once[n], precision, recomputed=recomputed) for n in self.prompts)
+        needed = [size.memory(n, self.at_once[n], precision, recomputed=recomputed) for n in self.prompts]
+        counted = [memory for memory in needed if memory is not None]
+        return max(counted) if len(counted) == len(needed) else None
 
-    def seconds(self) -> float:
-        """Return about how many seconds the measurement takes, from the time of a matrix product on this device."""
+    def seconds(self) -> float | None:
+        """Return about how many seconds the measurement takes, from the time of a matrix product on this device.
+
+        None where a pass cannot be counted.
+        """
         size, precision = self.subject.size, self.subject.precision
         recomputed = self.options.activation_checkpointing
-        costs = {n: size.pass_cost(n, precision, recomputed=recomputed) for n in self.prompts}
+        costs: dict[int, PassCost] = {}
+        for n in self.prompts:
+            if (cost := size.pass_cost(n, precision, recomputed=recomputed)) is None:
+                return None
+            costs[n] = cost
         passes = sum(costs[n].operations * len(prompt_set.tokens) for n, prompt_set in self.prompts.items())
         n = max(self.prompts)
         forward = costs[n].operations / n / (3 if recomputed else 2)  # operations a token, about

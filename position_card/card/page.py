@@ -239,7 +239,8 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
     windows = {window for window in measurements.lengths[max(measurements.lengths)].windows if window is not None}
     latest = " or ".join(map(str, sorted(windows)))
     yield "attention reads", f"the latest {latest} tokens in some layers" if windows else "all earlier tokens"
-    yield "computed", f"in {facts['precision']} on {facts['device']}, {facts['bytes'] / 1e9:.1f} GB of memory estimated"
+    memory = "memory not estimated" if facts["bytes"] is None else f"{facts['bytes'] / 1e9:.1f} GB of memory estimated"
+    yield "computed", f"in {facts['precision']} on {facts['device']}, {memory}"
     yield "versions", ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "transformers"))
 
 

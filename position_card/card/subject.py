@@ -32,13 +32,16 @@ class Subject:
         """Where the weights are put, as `opening.open_decoder` reads it."""
         return self.device if self.gpus == 1 else "balanced"
 
-    def announce(self, what: str, memory: float, seconds: float) -> None:
-        """Say before the work how many bytes and seconds it takes."""
-        duration = f"{seconds / 60:.0f} minutes" if seconds >= 90 else "a minute"
+    def announce(self, what: str, memory: float | None, seconds: float | None) -> None:
+        """Say before the work how many bytes and seconds it takes, as far as that is known."""
+        known = [] if memory is None else [f"{memory / 1e9:.1f} GB of memory"]
+        if seconds is not None:
+            known.append(f"{seconds / 60:.0f} minutes" if seconds >= 90 else "a minute")
+        takes = f"about {' and '.join(known)}" if known else "what nobody can estimate for this architecture"
         where = self.device if self.gpus == 1 else f"{self.gpus} GPUs"
         announce(
             f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {where}; measuring {what} takes "
-            f"about {memory / 1e9:.1f} GB of memory and {duration}"
+            f"{takes}"
         )
 
     def opened(self, place: Path, sample_seed: int, folder: Path) -> PreTrainedModel:

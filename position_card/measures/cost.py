@@ -1,7 +1,8 @@
 """How large a decoder is, and what a pass through it takes: counted on tensors without values, before weights are read.
 
 The model is built from its configuration on torch's meta device, and its own forward and backward pass run there. So
-shapes, precisions and lifetimes of tensors are the real ones; what kernels need for themselves is not seen.
+shapes, precisions and lifetimes of tensors are the real ones; what kernels need for themselves is not seen. A model
+that asks for values on its way, as some routers of experts do, cannot be counted, and has no estimate.
 """
 
 import time
@@ -19,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, log, out_of_memory
 from position_card.measures.measure import MATRICES_UP_TO, PREDICTED
 from position_card.measures.passes import recomputing
 from position_card.measures.quantities import influence_and_loss
@@ -101,30 +102,44 @@ class DecoderSize:
         """The precision that it is opened in where none is asked for."""
         return "float32" if self.parameters <= LARGE else "bfloat16"
 
-    def pass_cost(self, n: int, precision: str, *, recomputed: bool) -> PassCost:
-        """What a forward and backward pass of one prompt of n tokens takes."""
+    def pass_cost(self, n: int, precision: str, *, recomputed: bool) -> PassCost | None:
+        """What a forward and backward pass of one prompt of n tokens takes; None where it cannot be counted."""
         return _pass_cost(self, n, precision, recomputed)
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
         """Tokens that pass through the model at once, where nothing else is asked for: at least one prompt."""
-        fits = ROOM[device] // self.pass_cost(n, precision, recomputed=recomputed).peak
+        if (cost := self.pass_cost(n, precision, recomputed=recomputed)) is None:
+            return n
+        fits = ROOM[device] // cost.peak
         most = BATCH if device == "cpu" else 8 * BATCH
         return n * max(1, min(int(fits), most // n))
 
-    def memory(self, n: int, tokens: int, precision: str, *, recomputed: bool) -> float:
+    def memory(self, n: int, tokens: int, precision: str, *, recomputed: bool) -> float | None:
         """Bytes that a measurement of prompts of n tokens takes, about, with so many tokens at once.
 
         What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
-        logits of every head by row and by distance.
+        logits of every head by row and by distance. None where a pass cannot be counted.
         """
+        if (cost := self.pass_cost(n, precision, recomputed=recomputed)) is None:
+            return None
         attention = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
-        batch = max(1, tokens // n) * (self.pass_cost(n, precision, recomputed=recomputed).peak + attention)
+        batch = max(1, tokens // n) * (cost.peak + attention)
         sums = 4 * self.layers * n * (n if n <= MATRICES_UP_TO else 1) + 32 * self.layers * self.heads * n
         return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + sums
 
 
 @lru_cache(maxsize=64)
-def _pass_cost(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost:
+def _pass_cost(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost | None:
+    try:
+        return _counted_pass(size, n, precision, recomputed)
+    except Exception as error:  # of whichever operation needs the values that are not there
+        if out_of_memory(error):
+            raise
+        log.info("operations of this %r model cannot be counted (%r)", size.config.model_type, error)
+        return None
+
+
+def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost:
     with torch.device("meta"):
         dtype = getattr(torch, precision)
         model = AutoModelForCausalLM.from_config(size.config, dtype=dtype, attn_implementation="eager")
@@ -165,10 +180,13 @@ def available(device: str) -> float | None:
     return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def require_room(name: str, needed: float, device: str, *, recomputed: bool, precision: str) -> None:
-    """Raise InputError where so many bytes are more than a device has free; the message tells what takes fewer."""
+def require_room(name: str, needed: float | None, device: str, *, recomputed: bool, precision: str) -> None:
+    """Raise InputError where so many bytes are more than a device has free; the message tells what takes fewer.
+
+    None is a number of bytes that nobody knows.
+    """
     free = available(device)
-    if free is None or needed <= free:
+    if free is None or needed is None or needed <= free:
         return
     remedies = ["fewer tokens at once (tokens_per_batch) or shorter prompts"]
     remedies += [] if recomputed else ["activation checkpointing"]

@@ -14,11 +14,11 @@ path = ("measure", wildcards.model, wildcards.checkpoint, wildcards.dataset)
 with resumable.job(snakemake, *path, gpus=gpus) as place:
     directory = hub.model_place(snakemake.input.model)
     spread = "balanced" if gpus > 1 and place.device == "cuda" else place.device
-    known = cost.size(opening.files_of(directory).parameters, opening.require_decoder(directory))
+    known = cost.decoder_size(opening.files_of(directory).parameters, opening.require_decoder(directory))
     how = {"precision": params.precision, "recomputed": params.activation_checkpointing}
     lengths = [artifacts.read_tensors(source, "tokens")["tokens"].shape[1] for source in snakemake.input.prompts]
-    needed = max(known.memory(n, params.tokens_per_batch, **how) for n in lengths)
-    cost.require_room(wildcards.model, needed, spread, **how)
+    for n in lengths:
+        cost.require_room(wildcards.model, known.memory(n, params.tokens_per_batch, **how), spread, **how)
     model = opening.open_decoder(directory, spread, params.precision, positions=params.positions)
     run = [hub.stamp(directory), dict(params.items()), spread, transformers.__version__]
     for source, target in zip(snakemake.input.prompts, snakemake.output, strict=True):

@@ -12,12 +12,13 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 import torch
+from transformers import JetMoeConfig, JetMoeForCausalLM
 
 from position_card.card import command, measurements, measuring
 from position_card.core import checkpoint
 from position_card.core.runtime import InputError
 from tests import hub
-from tests.position_card.card.conftest import TYPED
+from tests.position_card.card.conftest import TYPED, VOCABULARY
 
 ROOT = Path(__file__).parents[3]
 TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
@@ -128,6 +129,86 @@ def test_a_model_that_fails_lets_the_other_be_measured(here, capsys):
     assert run("./empty", "./my-model", "--quiet") == 1
     assert "error: model directory empty lacks config.json" in capsys.readouterr().err
     assert (here / "position-card/my-model/card.md").is_file()
+
+
+@pytest.mark.parametrize("untrained", [0, 1])
+def test_an_unexpected_fault_of_a_model_lets_the_others_be_measured(here, monkeypatch, capsys, untrained):
+    """Its line names the model, the fault and the file of its traceback."""
+    (here / "other").symlink_to(here / "my-model")
+    original = measuring.open_and_measure_card
+
+    def fault(plan, *args):
+        if plan.subject.name != "my-model":
+            return original(plan, *args)
+        raise ZeroDivisionError("of something\nand more")
+
+    monkeypatch.setattr(measuring, "open_and_measure_card", fault)
+    typed = ["./my-model", *(["--untrained", "1"] if untrained else ["./other"]), "--quiet"]
+    assert run(*typed) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    for named in ("model ./my-model", "(ZeroDivisionError: of something and more)", "my-model/fault.txt", "report"):
+        assert named in err
+    kept = (here / "position-card/my-model/fault.txt").read_text()
+    assert kept.startswith("Traceback")
+    assert 'raise ZeroDivisionError("of something' in kept
+    other = "my-model-untrained-0" if untrained else "other"
+    assert (here / "position-card" / other / "card.md").is_file()
+
+
+def test_a_fault_whose_file_has_no_place_is_told_too(here, monkeypatch, capsys):
+    monkeypatch.setattr(measuring, "plan_card", Mock(side_effect=KeyError("what")))
+    (here / "position-card").mkdir()
+    (here / "position-card/my-model").write_text("a file where a folder belongs")
+    assert run("./my-model", "--quiet") == 1
+    err = capsys.readouterr().err
+    assert "(KeyError: 'what')" in err
+    assert "my-model/fault.txt cannot be written" in err
+
+
+def test_a_model_that_is_too_large_lets_the_other_be_measured(here, monkeypatch, capsys):
+    (here / "other").symlink_to(here / "my-model")
+    original = measuring.open_and_measure_card
+
+    def measured(plan, *args):
+        if plan.subject.name == "other":
+            return original(plan, *args)
+        raise MemoryError
+
+    monkeypatch.setattr(measuring, "open_and_measure_card", measured)
+    assert run("./my-model", "./other", "--quiet") == 1
+    assert "out of memory with model ./my-model" in capsys.readouterr().err
+    assert (here / "position-card/other/card.md").is_file()
+
+
+def test_a_model_without_an_estimate_is_measured_and_says_so(here, capsys):
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = JetMoeConfig(**size, vocab_size=VOCABULARY, kv_channels=8, num_key_value_heads=2, num_local_experts=4)
+    JetMoeForCausalLM(config).save_pretrained(here / "router")
+    assert run("./router", "--tokenizer", "my-model", "--dry-run") == 0
+    assert "nobody can estimate" in capsys.readouterr().err
+    assert run("./router", "--tokenizer", "my-model", "--quiet") == 0
+    assert re.search(
+        r"^\| computed \| .*memory not estimated \|$", (here / "position-card/router/card.md").read_text(), re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("typed", [["--help"], ["--version"]])
+def test_what_nobody_reads_ends_without_a_word(typed):
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
+    command_line = [sys.executable, "-m", "position_card", *typed]
+    ended = subprocess.run(command_line, env=environment, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_a_pipe_that_breaks_during_a_model_is_no_fault_of_it(here, monkeypatch):
+    monkeypatch.setattr(measuring, "plan_card", Mock(side_effect=BrokenPipeError))
+    assert run("./my-model", "--quiet") == 141
+    assert not (here / "position-card/my-model/fault.txt").exists()
 
 
 def test_the_card_of_a_gguf_file_names_its_weights(here, small):

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, BloomConfig, LlamaConfig, MixtralConfig, OlmoeConfig, Qwen2MoeConfig
+from transformers import (
+    AutoModelForCausalLM,
+    BloomConfig,
+    JetMoeConfig,
+    LlamaConfig,
+    MixtralConfig,
+    OlmoeConfig,
+    Qwen2MoeConfig,
+)
 
 from position_card.measures import cost
 from position_card.measures.quantities import influence_and_loss
@@ -43,6 +51,16 @@ def test_every_kind_of_model_can_be_counted(name):
     counted = cost.decoder_size(1000, decoders.small(name).config).pass_cost(32, "float32", recomputed=True)
     assert counted.peak > 0
     assert counted.operations > 0
+
+
+def test_a_model_that_asks_for_values_on_its_way_has_no_estimate():
+    """JetMoE's router copies counts of tokens to the CPU."""
+    config = JetMoeConfig(**decoders.COMMON, kv_channels=8, num_local_experts=4, num_experts_per_tok=2)
+    size = cost.decoder_size(1000, config)
+    assert size.pass_cost(32, "float32", recomputed=False) is None
+    assert size.memory(32, 320, "float32", recomputed=False) is None
+    assert size.batch(32, "float32", "cpu", recomputed=False) == 32
+    cost.require_room("m", None, "cpu", recomputed=False, precision="float32")
 
 
 def test_operations_are_those_of_the_formula_of_a_llama():
@@ -137,7 +155,7 @@ parameters = sum(parameter.numel() for parameter in model.parameters())
 rows = np.arange(2 * prompts * n).reshape(-1, n) % 8000
 measure_decoder(model, rows, prompts * n, activation_checkpointing=bool(recomputed))
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-counted = cost.size(parameters, config).memory(n, prompts * n, "float32", recomputed=bool(recomputed))
+counted = cost.decoder_size(parameters, config).memory(n, prompts * n, "float32", recomputed=bool(recomputed))
 print(1024 * int(status["VmHWM"].split()[0]) - 4 * parameters, counted - 4 * parameters)
 """
 
