@@ -31,7 +31,8 @@ ROOT = Path(__file__).parents[1]
 TEXTS = ROOT / "tools/papers"
 PAGES = ROOT / "docs/papers"
 IMAGES = ROOT / "docs/images"
-SIZES = {"": 760, "half": 460, "small": 180}  # folder in that of a paper's images -> their width in pixels
+# folder in that of a paper's images -> their largest width and height in pixels
+SIZES = {"": (760, 2000), "half": (460, 2000), "small": (160, 100)}
 TABLES = ("table1", "table2", "table3", "table4", "table5")  # of `structural`, which stand beside the printed ones
 OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
@@ -301,16 +302,20 @@ def keep(results: Path) -> None:
         shutil.rmtree(IMAGES / folder, ignore_errors=True)
     for image in images:
         kept = IMAGES / image.relative_to("figures")
-        for size, width in SIZES.items():
+        for size, most in SIZES.items():
             if size != "half" or image.as_posix() in FIRST:
-                shrink(results / image, kept.parent / size / kept.name, width)
+                shrink(results / image, kept.parent / size / kept.name, most)
 
 
-def shrink(image: Path, small: Path, width: int) -> None:
-    """Write `image` again, `width` pixels wide and in 256 colours, rare ones among them, without its texts."""
+def shrink(image: Path, small: Path, most: tuple[int, int]) -> None:
+    """Write `image` again, in 256 colours, rare ones among them, without its texts.
+
+    It gets as large as a width and a height in pixels allow.
+    """
     with Image.open(image) as opened:
-        height = round(opened.height * width / opened.width)
-        drawn = opened.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+        scale = min(most[0] / opened.width, most[1] / opened.height)
+        size = round(opened.width * scale), round(opened.height * scale)
+        drawn = opened.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     small.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(small) as partial:
         palette = drawn.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

@@ -172,12 +172,15 @@ def test_an_image_shrinks_to_the_same_bytes_and_keeps_colours(tmp_path):
     page[300:304] = np.linspace(0, 255, 1360)[:, None]  # and many shades of grey
     Image.fromarray(page).save(tmp_path / "large.png")
     for name in ("one.png", "two.png"):
-        papers.shrink(tmp_path / "large.png", tmp_path / name, 760)
+        papers.shrink(tmp_path / "large.png", tmp_path / name, (760, 2000))
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
     with Image.open(tmp_path / "one.png") as small:
         drawn = np.asarray(small.convert("RGB"), int)
     size = 760, round(400 * 760 / 1360)
     np.testing.assert_allclose(drawn, Image.fromarray(page).resize(size, Image.Resampling.LANCZOS), atol=25)
+    papers.shrink(tmp_path / "large.png", tmp_path / "low.png", (760, 40))
+    with Image.open(tmp_path / "low.png") as low:
+        assert low.size == (136, 40)
 
 
 def test_a_run_that_is_not_finished_is_not_kept(tmp_path):
