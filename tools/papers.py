@@ -121,8 +121,8 @@ class Page:
         return f"| [{name}](#{anchor}) | {small or '-'} | {shown} | @{anchor}@ |"
 
     def figure(self, image: str, title: str) -> str:
-        """An image of ours, as wide as a page, and the command that builds it."""
-        return f"![{title}]({linked(image)})\n\n*{title}. Build it: `snakemake figures/{image}.pdf`.*"
+        """An image of ours, as wide as a page, and the target that builds it."""
+        return f"![{title}]({linked(image)})\n\n*{title}: `figures/{image}.pdf`*"
 
     def signed(self, untested: str = "", errata: str = "") -> str:
         """What came of the claims: a line for each heading of GROUPS, with the titles of its claims as links.

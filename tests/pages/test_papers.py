@@ -96,7 +96,7 @@ def test_figure_1_of_structural_stands_on_its_first_screen():
 
 def test_every_figure_of_the_papers_is_on_a_page_as_an_image():
     made = {path for job in jobs("all") for path in job.output if re.fullmatch(r"figures/\w+/\w+\.pdf", path)}
-    built = {path for text in TEXTS.values() for path in re.findall(r"`snakemake (figures/\S+)`", text)}
+    built = {path for text in TEXTS.values() for path in re.findall(r": `(figures/\S+)`\*$", text, re.MULTILINE)}
     assert built == made
     shown = {path for text in TEXTS.values() for path in re.findall(r"\]\(\.\./images/(\w+/\w+)\.png\)", text)}
     assert {f"figures/{image}.pdf" for image in shown} == made
