@@ -101,8 +101,8 @@ def _with_diverged(table: pd.DataFrame, started: pd.DataFrame) -> pd.DataFrame:
     """The table with rows of NaN for seeds that started and are not in it, where other seeds of their networks are."""
     keys = [name for name in table if name not in {"seed", *VALUES}]
     all_seeds = table[keys].drop_duplicates().merge(started, on=CONFIGURATION)
-    found = pd.MultiIndex.from_frame(table[[*keys, "seed"]])
-    lost = all_seeds[~pd.MultiIndex.from_frame(all_seeds[[*keys, "seed"]]).isin(found)]
+    finished = pd.MultiIndex.from_frame(table[[*keys, "seed"]])
+    lost = all_seeds[~pd.MultiIndex.from_frame(all_seeds[[*keys, "seed"]]).isin(finished)]
     return pd.concat([table, lost], ignore_index=True) if len(lost) else table
 
 
@@ -190,7 +190,7 @@ Networks = dict[Configuration, Values]
 
 def _by_network(table: pd.DataFrame, keys: list[str], value: str, seen: pd.DataFrame) -> dict[tuple[Any, ...], Values]:
     """The values of each network by its `keys`, in the order in which they come first."""
-    rows, known = (pd.MultiIndex.from_frame(found[SEEN]) for found in (table, seen))
+    rows, known = (pd.MultiIndex.from_frame(rows_of[SEEN]) for rows_of in (table, seen))
     marked = table.assign(value=table[value], seen=rows.isin(known)).set_index("seed")
     groups = marked.groupby(keys, sort=False)[["value", "seen"]]
     return {key: values.sort_index(kind="stable") for key, values in groups}
@@ -325,10 +325,10 @@ def lost(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     It is below a bound where either is, so that the upper end is of intervals with half of the error each.
     """
     ends = values.unstack(0)
-    found = [student(ends[end], predicted, level) for end in ends]
+    estimates = [student(ends[end], predicted, level) for end in ends]
     either = [student(ends[end], predicted, (1 + level) / 2) for end in ends]
-    smaller = min(found, key=lambda estimate: estimate.measured)
-    return smaller._replace(low=min(end.low for end in found), high=min(end.high for end in either))
+    smaller = min(estimates, key=lambda estimate: estimate.measured)
+    return smaller._replace(low=min(end.low for end in estimates), high=min(end.high for end in either))
 
 
 def _not_lost_elsewhere(gaps: dict[str, Networks]) -> Iterator[Statistic]:
@@ -421,15 +421,16 @@ def read_long_runs(evidence: Iterable[Path], threshold: float) -> dict[str, Netw
     A group is a folder of evidence/emergence/; those whose tokens are not drawn as the paper's text says are left out.
     Raises InputError where a table cannot be used.
     """
-    drawn = {group: artifacts.read_table(group / "runs.csv", ["coordinates"]) for group in {t.parent for t in evidence}}
-    folders = sorted(group for group, runs in drawn.items() if set(runs["coordinates"]) == DRAWN_AS_PRINTED)
+    groups = {path.parent for path in evidence}
+    group_runs = {group: artifacts.read_table(group / "runs.csv", ["coordinates"]) for group in groups}
+    folders = sorted(group for group, runs in group_runs.items() if set(runs["coordinates"]) == DRAWN_AS_PRINTED)
     tables = {name: _joined(folders, name) for name in EVIDENCE}
     tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
-    found = {}
+    by_scale = {}
     for scale in dict.fromkeys(tables["curves"]["scale"]):
         of_scale = (table[table["scale"] == scale].drop(columns="scale") for table in tables.values())
-        found[str(scale)] = NetworkTables.of(*of_scale)
-    return found
+        by_scale[str(scale)] = NetworkTables.of(*of_scale)
+    return by_scale
 
 
 def read_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshold: float) -> NetworkTables:

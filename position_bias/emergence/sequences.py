@@ -65,14 +65,14 @@ class RetrievalBatches:
         task, device = self.task, str(self.table.device)
         S, M, n = len(self.seeds), self.batch, task.items
         generators = [_generator(device, seed, "batch", iteration) for seed in self.seeds]
-        drawn = [torch.empty(S, M, task.classes_shown + n + 1, device=device)]
+        draws = [torch.empty(S, M, task.classes_shown + n + 1, device=device)]
         if task.vocabulary == "gaussian":
-            drawn.append(torch.empty(S, M, n + 1, task.width, device=device))
+            draws.append(torch.empty(S, M, n + 1, task.width, device=device))
         for index, generator in enumerate(generators):
-            drawn[0][index].uniform_(generator=generator)
-            for noise in drawn[1:]:
+            draws[0][index].uniform_(generator=generator)
+            for noise in draws[1:]:
                 noise[index].normal_(generator=generator)
-        return tuple(drawn)
+        return tuple(draws)
 
     def made_of(self, uniform: Tensor, *noise: Tensor) -> tuple[Tensor, Tensor]:
         """The batch that these random numbers make."""
@@ -138,21 +138,21 @@ def novel(
     return Novel(items, queries, labels_of.gather(-1, slots), world.labels)
 
 
-def pair_set(drawn: Novel, answer: int, twin: int) -> tuple[Tensor, Tensor]:
+def pair_set(novel: Novel, answer: int, twin: int) -> tuple[Tensor, Tensor]:
     """The set [a, b]: tokens `[S, M, T, d]` and answers `[S, M]`.
 
     The item at b is a copy of that at a and keeps its own label; the query is of the class at a, the answer a's label.
     """
-    items = drawn.items.clone()
+    items = novel.items.clone()
     items[:, :, twin - 1] = items[:, :, answer - 1]
-    return _interleave(items, drawn.queries[:, :, answer - 1], drawn), drawn.labels[:, :, answer - 1]
+    return _interleave(items, novel.queries[:, :, answer - 1], novel), novel.labels[:, :, answer - 1]
 
 
-def plain_set(drawn: Novel) -> tuple[Tensor, Tensor]:
+def plain_set(novel: Novel) -> tuple[Tensor, Tensor]:
     """Return tokens and answers as `pair_set` does, without copies or bias: sequence m asks for item m mod n."""
-    answers = torch.arange(drawn.labels.shape[1], device=drawn.labels.device) % drawn.labels.shape[2]
-    rows = torch.arange(len(answers), device=drawn.labels.device)
-    return _interleave(drawn.items, drawn.queries[:, rows, answers], drawn), drawn.labels[:, rows, answers]
+    answers = torch.arange(novel.labels.shape[1], device=novel.labels.device) % novel.labels.shape[2]
+    rows = torch.arange(len(answers), device=novel.labels.device)
+    return _interleave(novel.items, novel.queries[:, rows, answers], novel), novel.labels[:, rows, answers]
 
 
 def test_sets(task: RetrievalTask) -> list[tuple[int, int]]:
@@ -197,11 +197,11 @@ def _arrangement(task: RetrievalTask, uniform: Tensor) -> Tensor:
     return uniform.argsort(-1) % task.classes_shown
 
 
-def _interleave(items: Tensor, query: Tensor, drawn: Novel) -> Tensor:
+def _interleave(items: Tensor, query: Tensor, novel: Novel) -> Tensor:
     S, M, n, d = items.shape
     tokens = items.new_empty(S, M, 2 * n + 1, d)
     tokens[:, :, 0:-1:2] = items
     rows = torch.arange(S, device=items.device)[:, None, None]
-    tokens[:, :, 1::2] = drawn.tokens_of[rows, drawn.labels]
+    tokens[:, :, 1::2] = novel.tokens_of[rows, novel.labels]
     tokens[:, :, -1] = query
     return tokens

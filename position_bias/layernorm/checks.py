@@ -78,8 +78,8 @@ def norm_statistics(
 def _by_network(table: pd.DataFrame, *keys: str) -> Iterator[tuple[Any, pd.DataFrame]]:
     """Yield the means over heads for every combination of `keys`: seeds down, networks across, by their norm."""
     wide = table.pivot_table(index=[*keys, "seed"], columns="norm", values="value")
-    for key, found in wide.groupby(level=list(keys)):
-        yield key, found.droplevel(list(keys))
+    for key, group in wide.groupby(level=list(keys)):
+        yield key, group.droplevel(list(keys))
 
 
 def _depth(layer: int) -> str:
@@ -165,16 +165,16 @@ def recency_of_models(grams: Iterable[TensorFile]) -> pd.DataFrame:
     tables = []
     for gram in grams:
         seed, state = _seed_and_state(gram.labels["checkpoint"])
-        found = gram.read("recency", "documents")
-        prompts, layers = found["recency"].shape
+        tensors = gram.read("recency", "documents")
+        prompts, layers = tensors["recency"].shape
         columns = {
             "model": gram.labels["model"],
             "seed": seed,
             "state": state,
-            "document": np.repeat(found["documents"], layers),
+            "document": np.repeat(tensors["documents"], layers),
             "prompt": np.repeat(np.arange(prompts), layers),
             "layer": np.tile(np.arange(1, layers + 1), prompts),
-            "value": found["recency"].ravel().astype(float),
+            "value": tensors["recency"].ravel().astype(float),
         }
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
@@ -215,12 +215,13 @@ def least_favourable(values: pd.Series, predicted: Predicted, level: float) -> E
 def tabulate(statistics: Iterable[Statistic]) -> pd.DataFrame:
     """Return a row for each estimate of each network, in COLUMNS."""
     frames = []
-    for found in statistics:
-        for network, values in found.table.items():
+    for statistic in statistics:
+        for network, values in statistic.table.items():
             one, other = network if isinstance(network, tuple) else (network, "")
-            told = {"statistic": found.name, "setting": json.dumps(found.setting), "network": one, "other": other}
-            numbers = {name: found.numbers.get(name, float("nan")) for name in BOUND}
-            frames.append(values.unstack()[NUMBERS].assign(**told, **numbers))
+            setting = json.dumps(statistic.setting)
+            labels = {"statistic": statistic.name, "setting": setting, "network": one, "other": other}
+            numbers = {name: statistic.numbers.get(name, float("nan")) for name in BOUND}
+            frames.append(values.unstack()[NUMBERS].assign(**labels, **numbers))
     return pd.concat(frames, ignore_index=True)[COLUMNS]
 
 

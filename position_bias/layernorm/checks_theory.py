@@ -109,19 +109,19 @@ def _worked_out(
 ) -> Statistic:
     """Numbers that are computed, one for each of some settings, by network."""
     values = {network: np.ravel(of_settings) for network, of_settings in networks.items()}
-    found = {network: [Estimate(v, v, v, len(settings)) for v in settings] for network, settings in values.items()}
-    return over_settings(name, setting, found, **numbers)
+    estimates = {network: [Estimate(v, v, v, len(settings)) for v in settings] for network, settings in values.items()}
+    return over_settings(name, setting, estimates, **numbers)
 
 
 def _means(
     runs: Runs, name: str, setting: Mapping[str, object], networks: Mapping[Any, Sequence[Array]], **numbers: float
 ) -> Statistic:
     """Means over sequences, which have one number each, in one setting or several, by network."""
-    found = {
+    estimates = {
         network: [_mean(values, runs.sampling.level) for values in of_settings]
         for network, of_settings in networks.items()
     }
-    return over_settings(name, setting, found, **numbers)
+    return over_settings(name, setting, estimates, **numbers)
 
 
 def _mean(values: Array, level: float) -> Estimate:
@@ -186,11 +186,11 @@ def _layer_2(runs: Runs) -> Iterator[Statistic]:
 def _three_tokens(runs: Runs) -> Iterator[Statistic]:
     """The first three tokens of a longer sequence: a causal decoder makes no difference."""
     closed = theory.second_scores(3, 0.0, 1.0, 1.0, norm=True)
-    seen = replace(runs.sampling, tokens=FIRST_ROW + 1, strength=1.0).run("rms", 1.0, 0.0, 2)
+    simulated = replace(runs.sampling, tokens=FIRST_ROW + 1, strength=1.0).run("rms", 1.0, 0.0, 2)
     expected = {f"({i}, {j})": float(closed[i - 1, j - 1]) for i, j in PAIRS}
     yield _worked_out("score of three tokens by the closed form", {}, expected)
     for i, j in PAIRS:
-        score, error = seen.scores[1, i - 1, j - 1], seen.errors[1, i - 1, j - 1]
+        score, error = simulated.scores[1, i - 1, j - 1], simulated.errors[1, i - 1, j - 1]
         half, pair = runs.sampling.half_width * error, f"({i}, {j})"
         measured = Estimate(score, score - half, score + half, runs.sampling.sequences)
         numbers = {"bound": round(expected[pair], 4), "margin": 1 / runs.sampling.width}
@@ -250,8 +250,8 @@ def _depth(runs: Runs) -> Iterator[Statistic]:
         yield _means(runs, "recency of deeper layers", setting, recencies)
     for rho in RESIDUALS:
         depth: dict[str, object] = {"layer": DEEP, "residual": f"{rho:g}", "anisotropy": f"{DEEP_ALPHA:g}"}
-        seen = runs.sampling.run("none", rho, DEEP_ALPHA, DEEP)
-        last = seen.recency[:, -1] / mean_size(seen.scores[-1])
+        simulated = runs.sampling.run("none", rho, DEEP_ALPHA, DEEP)
+        last = simulated.recency[:, -1] / mean_size(simulated.scores[-1])
         expected = relative_recency(theory.gram_recursion(n, DEEP_ALPHA, rho, strength, DEEP, "none")[-1])
         sign = "above 0" if expected > 0 else "up to 0"
         yield _means(runs, f"relative recency, {sign} by the recursion", depth, {"no norm": [last]})
@@ -322,8 +322,8 @@ def _moments(runs: Runs) -> Iterator[Statistic]:
     for mask, rho in product(MASKS, RESIDUALS):
         away = []
         for profile in PROFILES:
-            seen = [runs.profile_recency(profile, mask, rho, layer).mean() for layer in range(1, LAYERS + 1)]
-            away.append(np.abs(seen - runs.sampling.expected_of_profile(profile, mask, rho, LAYERS)).max())
+            recencies = [runs.profile_recency(profile, mask, rho, layer).mean() for layer in range(1, LAYERS + 1)]
+            away.append(np.abs(recencies - runs.sampling.expected_of_profile(profile, mask, rho, LAYERS)).max())
         setting = {"layers": f"1-{LAYERS}", "mask": mask, "residual": f"{rho:g}"}
         yield _worked_out("recency of profiles less the recursion", setting, {"all": away}, bound=runs.close(LAYERS))
     full, causal = (

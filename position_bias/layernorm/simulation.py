@@ -247,11 +247,11 @@ def closed_form_rows(sampling: Sampling, alphas: Sequence[float]) -> pd.DataFram
     """
     n, curves, norms = sampling.tokens, [], NORMS[:2]
     for norm, residual, alpha in product(norms, RESIDUALS, alphas):
-        seen = sampling.run(norm, residual, alpha, layers=2)
+        decoder = sampling.run(norm, residual, alpha, layers=2)
         predicted = theory.second_scores(
             n, alpha, residual, sampling.strength, norm=norm == "rms", width=sampling.width
         )
-        measured, half = seen.scores[1, -1, :-1], sampling.half_width * seen.errors[1, -1, :-1]
+        measured, half = decoder.scores[1, -1, :-1], sampling.half_width * decoder.errors[1, -1, :-1]
         curve = {"norm": norm, "residual": residual, "anisotropy": alpha, "position": np.arange(1, n)}
         scores = {
             "predicted": predicted[-1, :-1],
@@ -299,8 +299,8 @@ def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
     for placement, residual in product(theory.PLACEMENTS, RESIDUALS):
         expected = theory.gram_recursion(sampling.tokens, alpha, residual, sampling.strength, layers, placement)
         if placement == "none":
-            seen = sampling.run("none", residual, alpha, layers)
-            predicted, values = relative_recency(expected), seen.recency / mean_size(seen.scores)
+            decoder = sampling.run("none", residual, alpha, layers)
+            predicted, values = relative_recency(expected), decoder.recency / mean_size(decoder.scores)
         else:
             predicted = recency(expected)
             values = sampling.run("rms", residual, alpha, layers, placement).recency

@@ -60,13 +60,13 @@ def sequences(data: Data, seeds: Sequence[int], purpose: object, count: int, dev
     Token frequencies are uniform numbers to the power of `skew`, normalised. A network reads `tokens` tokens, and after
     each it predicts the next.
     """
-    drawn = []
+    tokens = []
     for seed in seeds:
         generator = torch.Generator(device).manual_seed(runtime.seed(seed, "exchangeable", purpose))
         uniform = torch.rand(count, data.vocabulary, generator=generator, device=device)
         frequencies = uniform / uniform.amax(1, keepdim=True)  # so that no power makes all of them 0
-        drawn.append(torch.multinomial(frequencies**data.skew, data.tokens + 1, replacement=True, generator=generator))
-    return torch.stack(drawn)
+        tokens.append(torch.multinomial(frequencies**data.skew, data.tokens + 1, replacement=True, generator=generator))
+    return torch.stack(tokens)
 
 
 def stacks(setting: DecoderSetting, seeds: Sequence[int]) -> list[list[int]]:
@@ -85,11 +85,11 @@ def train(name: str, setting: DecoderSetting, learning_rate: float, seeds: Seque
 
     Seeds train in `stacks`.
     """
-    found = [
+    tables = [
         _train_stack(name, setting, learning_rate, part, place.apart(f"stack{index}"))
         for index, part in enumerate(stacks(setting, seeds))
     ]
-    return pd.concat([rows for rows in found if not rows.empty] or found[:1], ignore_index=True)
+    return pd.concat([rows for rows in tables if not rows.empty] or tables[:1], ignore_index=True)
 
 
 def _train_stack(
@@ -135,9 +135,9 @@ def _train_stack(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def require_finite(found: pd.DataFrame, name: str, learning_rate: float) -> None:
+def require_finite(table: pd.DataFrame, name: str, learning_rate: float) -> None:
     """Raise InputError where no network of `train` stayed finite."""
-    if found.empty:
+    if table.empty:
         raise InputError(
             f"every network diverged at layernorm.trained.learning_rate.{name} = {learning_rate:g}; lower it"
         )
@@ -150,8 +150,8 @@ def sweep(setting: DecoderSetting, learning_rates: Sequence[float], seeds: Seque
     """
     rows = []
     for name, rate in product(NETWORKS, learning_rates):
-        found = train(name, setting, rate, seeds, place.apart(name, f"{rate:g}"))
-        after = found[(found["state"] == "trained") & (found["quantity"] == "loss")]
+        table = train(name, setting, rate, seeds, place.apart(name, f"{rate:g}"))
+        after = table[(table["state"] == "trained") & (table["quantity"] == "loss")]
         losses = after.set_index("seed")["value"].reindex(list(seeds))
         rows += [{"norm": name, "learning_rate": rate, "seed": seed, "loss": loss} for seed, loss in losses.items()]
     return pd.DataFrame(rows)

@@ -71,15 +71,15 @@ def run(trials: Sequence[Trial], names: Sequence[str], place: Place) -> dict[str
 
     Raises InputError where all networks of a trial diverge whose learning rate has a key.
     """
-    found: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
+    by_name: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
     for index, trial in enumerate(trials):
         outcome = train(trial, place.apart(f"trial{index}"))
         if trial.rate_key and not outcome.finite:
             rate = trial.recipe["learning_rate"]
             raise InputError(f"every network diverged at {trial.rate_key} = {rate:g}; lower it")
-        for name, tables in found.items():
+        for name, tables in by_name.items():
             tables.append(TABLES[name](outcome).assign(**trial.labels))
-    return {name: pd.concat(tables, ignore_index=True) for name, tables in found.items()}
+    return {name: pd.concat(tables, ignore_index=True) for name, tables in by_name.items()}
 
 
 def networks(trial: Trial, device: str) -> Networks:
@@ -137,17 +137,17 @@ class TaskBatches:
 
     def __call__(self, iteration: int) -> tuple[Sequences, Tensor]:
         block, place = divmod(iteration - 1, self.in_block)
-        drawn, targets = self.block(block)
+        sequences, targets = self.block(block)
         part = slice(place * self.batch, (place + 1) * self.batch)
-        return drawn.on(self.networks.device, part), targets[:, part]
+        return sequences.on(self.networks.device, part), targets[:, part]
 
     def _block(self, block: int) -> tuple[Sequences, Tensor]:
         task, seeds, device = self.networks.task, self.networks.seeds, self.networks.device
         count, length = self.in_block * self.batch, self.networks.setting.length
-        drawn = task.sequences(seeds, ("batches", block), count, length).on(device)
+        sequences = task.sequences(seeds, ("batches", block), count, length).on(device)
         generators = ensemble.generators(seeds, "targets", block)
-        uniform = torch.stack([torch.rand(drawn.legal.shape[1:3], generator=generator) for generator in generators])
-        return drawn, tasks.draw_targets(drawn.legal, uniform.to(device))
+        uniform = torch.stack([torch.rand(sequences.legal.shape[1:3], generator=generator) for generator in generators])
+        return sequences, tasks.draw_targets(sequences.legal, uniform.to(device))
 
 
 @torch.no_grad()
@@ -160,11 +160,11 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
     gap, since all outputs may be legal; instead, at some lengths of each bin, `auc`: words told from near misses.
     """
     setting, seeds, language = networks.setting, networks.seeds, networks.task.language
-    drawn = networks.task.sequences(seeds, "tests", setting.sequences, setting.longest)
-    skipped = drawn.tokens.shape[-1] - setting.longest  # begin tokens
+    sequences = networks.task.sequences(seeds, "tests", setting.sequences, setting.longest)
+    skipped = sequences.tokens.shape[-1] - setting.longest  # begin tokens
     total = torch.zeros(len(QUANTITIES), len(seeds), setting.longest)
     for start in range(0, setting.sequences, PART):
-        part = drawn.on(networks.device, slice(start, start + PART))
+        part = sequences.on(networks.device, slice(start, start + PART))
         total += judge(weights, networks.architecture, part).sum(2)[..., skipped:].cpu()
     means = (total / setting.sequences).numpy()
     rows: list[dict[str, object]] = [
@@ -181,15 +181,15 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
 
 def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Sequences) -> Tensor:
     """The QUANTITIES of every sequence and position, `[quantities, S, M, T]`."""
-    seen: list[AttentionTrace] = []
-    logits = decoder.logits(weights, network, sequences.tokens, sequences.values, seen.append)
+    traces: list[AttentionTrace] = []
+    logits = decoder.logits(weights, network, sequences.tokens, sequences.values, traces.append)
     legal = sequences.legal
     count = legal.sum(-1)
     p = logits.softmax(-1)
     target = legal / count[..., None]
     among = logits.masked_fill(~legal, -torch.inf).softmax(-1)
     gap = (logits * legal).sum(-1) / count - (logits * ~legal).sum(-1) / (legal.shape[-1] - count).clamp(min=1)
-    largest = torch.stack([layer.weights.amax(-1).mean(2) for layer in seen]).mean(0)
+    largest = torch.stack([layer.weights.amax(-1).mean(2) for layer in traces]).mean(0)
     return torch.stack(
         [
             (p - target).abs().sum(-1) / 2,
@@ -270,8 +270,8 @@ def settled_losses(outcome: TrialOutcome) -> pd.DataFrame:
 
 def distances(outcome: TrialOutcome) -> pd.DataFrame:
     """The labels, seed, and tvd: the mean distance over trained lengths, missing where a member diverged."""
-    trial, found = outcome.trial, outcome.tests
-    near = found[(found["quantity"] == "tvd") & (found["length"] <= trial.setting["length"])]
+    trial, tests = outcome.trial, outcome.tests
+    near = tests[(tests["quantity"] == "tvd") & (tests["length"] <= trial.setting["length"])]
     means = near.groupby("seed")["value"].mean().reindex(trial.seeds)
     return pd.DataFrame({**trial.labels, "seed": trial.seeds, "tvd": means.to_numpy()})
 
@@ -319,12 +319,12 @@ def averages(outcome: TrialOutcome) -> pd.DataFrame:
     for eta in trial.etas:
         correction = share(trial.recipe["iterations"], eta)
         every["bema", eta] = bema(average, last, outcome.initial, correction)
-    found = []
+    frames = []
     for (name, eta), weights in every.items():
         tested = evaluate(weights, outcome.networks)
         described = {"decay": trial.recipe["decay"], "weights": name, "kappa": trial.kappa, "eta": eta}
-        found.append(tested[tested["seed"].isin(outcome.finite)].assign(**described))
-    return pd.concat(found)
+        frames.append(tested[tested["seed"].isin(outcome.finite)].assign(**described))
+    return pd.concat(frames)
 
 
 TABLES: dict[str, Callable[[TrialOutcome], pd.DataFrame]] = {  # an output of a rule -> what it has

@@ -44,7 +44,7 @@ def compare_with_drawing(profiles: list[Path], curves: pd.DataFrame) -> pd.DataF
     the authors' configurations.
     """
     by_token = curves.pivot(index="token", columns="variant", values="share")
-    drawn = {str(name): by_token[name].to_numpy() for name in by_token}
+    drawing = {str(name): by_token[name].to_numpy() for name in by_token}
     rows = []
     for key, of_variant in read_profiles(profiles).groupby(["variant", "slopes", "content"], sort=False):
         variant, slopes, content = map(str, key)
@@ -54,11 +54,11 @@ def compare_with_drawing(profiles: list[Path], curves: pd.DataFrame) -> pd.DataF
             {
                 **{"variant": variant, "slopes": slopes, "content": content},
                 **{name: float(SHAPE[name](profile)) for name in SAID},
-                **{name: float(DISTANCE[name](profile, drawn[INFLUENCE])) for name in AGAINST},
-                "W to its drawing": float(statistics.wasserstein(profile, drawn[variant])) if was_drawn else None,
+                **{name: float(DISTANCE[name](profile, drawing[INFLUENCE])) for name in AGAINST},
+                "W to its drawing": float(statistics.wasserstein(profile, drawing[variant])) if was_drawn else None,
             }
         )
-    shape = {name: float(SHAPE[name](drawn[INFLUENCE])) for name in SAID}
+    shape = {name: float(SHAPE[name](drawing[INFLUENCE])) for name in SAID}
     return pd.DataFrame([*rows, {"variant": INFLUENCE, "slopes": "none", "content": "none", **shape}])
 
 
@@ -78,22 +78,22 @@ def evidence(
     """
     shown = read_profiles(profiles)
     of_authors = (shown["slopes"] == "released") & (shown["content"] != "faithful")
-    kept = shown[of_authors & (shown["dataset"] == PRIMARY)]
+    primary = shown[of_authors & (shown["dataset"] == PRIMARY)]
     rows = [
         *_shapes(shown),
         *_schedules(mixing, content, int(shown["n"].iloc[0])),
         *_corrections(shown),
         *_excesses(variants),
     ]
-    made = {
+    tables = {
         "statistics": pd.DataFrame(rows),
-        "profiles": kept[["model", "dataset", "n", "variant", "position", "value"]],
+        "profiles": primary[["model", "dataset", "n", "variant", "position", "value"]],
         "mixing": pd.DataFrame(row for path in mixing for row in _tenths(path)),
         "distances": variants,
         "drawn": drawn,
         "source": source,
     }
-    return {name: _rounded(table).assign(scale=SCALE) for name, table in made.items()}
+    return {name: _rounded(table).assign(scale=SCALE) for name, table in tables.items()}
 
 
 def _shapes(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:
@@ -116,12 +116,12 @@ def _schedules(mixing: list[Path], content: list[Path], n: int) -> Iterator[dict
         labels = {"model": of_layers.parts[-3], "dataset": of_layers.parts[-2], "n": n}
         layers = np.arange(len(schedule.mixing))
         positive = schedule.diagonal > 0
-        found = {
+        statistics_of = {
             (TREND, "lambda"): statistics.spearman(layers, schedule.mixing),
             (SHIFT, "heads"): (positive == (schedule.diagonal.mean() > 0)).mean(),
             (POSITIVE, "heads"): positive.mean(),
         }
-        for (name, network), value in found.items():
+        for (name, network), value in statistics_of.items():
             rules = {"network": network, "slopes": "none", "content": "none"}
             yield {**labels, "statistic": name, **rules, "value": float(value)}
 

@@ -96,23 +96,23 @@ def train(
     contiguous = torch.contiguous_format  # as the gradients: the fused update reads both as they lie in memory
     members = [value.detach().clone(memory_format=contiguous).requires_grad_() for value in parameters.values()]
     trained = dict(zip(parameters, members, strict=True))
-    kept = {value: checkpoint.initial_moments(value) for value in members}
+    moments = {value: checkpoint.initial_moments(value) for value in members}
     weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
     every = [observe_every, str(members[0].device), kappa]
     run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
     at = sorted({*range(0, recipe.iterations + 1, observe_every), recipe.iterations})
     average = {} if kappa is None else {name: value.detach().clone() for name, value in parameters.items()}
-    done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, kept, description)
+    done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, moments, description)
     observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
     pending: list[Tensor] = []
-    found = partial(_gradients, loss, trained)
-    gradients = Repeated(found) if record else found
+    compute = partial(_gradients, loss, trained)
+    gradients = Repeated(compute) if record else compute
     diverged = _report_diverged({}, history, at, description) if done else {}
     left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
     for iteration in progress(left, description, recipe.iterations, done):
         watched, *of_loss = gradients(*draw(iteration))
         pending.append(watched.clone())
-        _update(members, of_loss, kept, recipe, iteration)
+        _update(members, of_loss, moments, recipe, iteration)
         if kappa is not None:
             averaging.update(average, trained, averaging.share(iteration, kappa))
         last = iteration == recipe.iterations
@@ -120,7 +120,7 @@ def train(
             observed.append(_observe(observe, trained, iteration))
         if last or iteration % checkpoint_every == 0:
             history = _with_pending(history, pending, observed)
-            tensors = checkpoint.training_state(trained.items(), kept)
+            tensors = checkpoint.training_state(trained.items(), moments)
             tensors |= history | {f"average/{name}": value for name, value in average.items()}
             checkpoint.write(folder / checkpoint.NAME, run, checkpoint.State(iteration, {}, tensors, clock.seconds()))
             diverged = _report_diverged(diverged, history, at, description)
@@ -153,14 +153,14 @@ def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: i
 
     One generator a member, on the CPU, so that a member starts alike on every device and in every stack.
     """
-    drawn = torch.stack([torch.rand(shape, generator=generator) for generator in generators])
-    return ((2 * drawn - 1) * fan_in**-0.5).to(device)
+    weights = torch.stack([torch.rand(shape, generator=generator) for generator in generators])
+    return ((2 * weights - 1) * fan_in**-0.5).to(device)
 
 
 def normal(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
     """Draw as `uniform` does, but Gaussian with variance 1/fan_in."""
-    drawn = torch.stack([torch.randn(shape, generator=generator) for generator in generators])
-    return (drawn * fan_in**-0.5).to(device)
+    weights = torch.stack([torch.randn(shape, generator=generator) for generator in generators])
+    return (weights * fan_in**-0.5).to(device)
 
 
 @torch.no_grad()
@@ -172,9 +172,9 @@ def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int)
     return observed
 
 
-def _gradients(loss: Loss, trained: Parameters, *drawn: Tensor) -> list[Tensor]:
+def _gradients(loss: Loss, trained: Parameters, *batch: Tensor) -> list[Tensor]:
     """Losses and gradient norms over all parameters, `[2, members]`, then the gradient of every parameter."""
-    of_member = loss(trained, *drawn)
+    of_member = loss(trained, *batch)
     leaves = [*trained.values()]
     gradients = [value.contiguous() for value in torch.autograd.grad(of_member.sum(), leaves, materialize_grads=True)]
     norms = torch.stack([torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients], 1)
@@ -183,13 +183,13 @@ def _gradients(loss: Loss, trained: Parameters, *drawn: Tensor) -> list[Tensor]:
 
 @torch.no_grad()
 def _update(
-    members: list[Tensor], gradients: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
+    members: list[Tensor], gradients: list[Tensor], moments: checkpoint.Moments, recipe: Recipe, iteration: int
 ) -> None:
     """Update every member by AdamW.
 
     This is the update of `torch.optim.AdamW`, whose bookkeeping costs small models more than the update.
     """
-    steps, averages, squares = ([kept[value][name] for value in members] for name in checkpoint.MOMENTS)
+    steps, averages, squares = ([moments[value][name] for value in members] for name in checkpoint.MOMENTS)
     adamw(
         members,
         gradients,
@@ -213,14 +213,14 @@ def _resume(
     run: str,
     parameters: Parameters,
     average: Parameters,
-    kept: checkpoint.Moments,
+    moments: checkpoint.Moments,
     description: str,
 ) -> tuple[int, dict[str, Tensor], checkpoint.Clock]:
     """The iterations done, what was watched and observed so far, and the clock; 0 without a checkpoint of this run."""
     state = checkpoint.resumed(path, run, description)
     if state is None:
         return 0, {}, checkpoint.Clock()
-    checkpoint.restore(state.tensors, parameters.items(), kept)
+    checkpoint.restore(state.tensors, parameters.items(), moments)
     for name, value in average.items():
         value.copy_(state.tensors[f"average/{name}"])
     log.info("%s: resumed after iteration %d", description, state.step)
@@ -230,8 +230,8 @@ def _resume(
 
 def _with_pending(history: Mapping[str, Tensor], pending: list[Tensor], observed: list[Tensor]) -> dict[str, Tensor]:
     """The history with what was watched and observed since it was written; empties `pending`."""
-    seen = [history["watched"]] if history else []
-    watched = torch.cat([*seen, torch.stack(pending).cpu()])
+    earlier = [history["watched"]] if history else []
+    watched = torch.cat([*earlier, torch.stack(pending).cpu()])
     pending.clear()
     return {"watched": watched, "observed": torch.stack(observed)}
 
@@ -245,8 +245,8 @@ def _report_diverged(
     """
     first: dict[int, int] = {}
     losses, observed = history["watched"][:, 0], history["observed"]
-    seen = observed.isfinite().reshape(*observed.shape[:2], -1).all(2)
-    for iterations, finite in ((at, seen), (range(1, len(losses) + 1), losses.isfinite())):
+    observed_finite = observed.isfinite().reshape(*observed.shape[:2], -1).all(2)
+    for iterations, finite in ((at, observed_finite), (range(1, len(losses) + 1), losses.isfinite())):
         for member in (~finite).any(0).nonzero().flatten().tolist():
             iteration = iterations[int(finite[:, member].int().argmin())]
             first[member] = min(first.get(member, iteration), iteration)

@@ -19,27 +19,27 @@ class Repeated:
         self.compute = compute
         self.again: Compute | None = None
 
-    def __call__(self, *given: Tensor) -> list[Tensor]:
+    def __call__(self, *arguments: Tensor) -> list[Tensor]:
         """Return what `compute` does. The next call may overwrite it."""
         if self.again is not None:
-            return self.again(*given)
-        found = self.compute(*given)  # libraries get ready at a first call, which must not be recorded
-        if given[0].is_cuda:
-            self.again = recorded(self.compute, given)
-        return found
+            return self.again(*arguments)
+        result = self.compute(*arguments)  # libraries get ready at a first call, which must not be recorded
+        if arguments[0].is_cuda:
+            self.again = recorded(self.compute, arguments)
+        return result
 
 
 def recorded(compute: Compute, example: Sequence[Tensor]) -> Compute:
     """Record `compute` on tensors like the `example`; nothing runs until the recording is called."""
-    given = [tensor.clone() for tensor in example]
+    arguments = [tensor.clone() for tensor in example]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        found = compute(*given)
+        result = compute(*arguments)
 
     def replay(*new: Tensor) -> list[Tensor]:
-        for place, tensor in zip(given, new, strict=True):
+        for place, tensor in zip(arguments, new, strict=True):
             place.copy_(tensor)
         graph.replay()
-        return found
+        return result
 
     return replay

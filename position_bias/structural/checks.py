@@ -172,9 +172,9 @@ def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) 
 
     `values` as for `on_rollouts`.
     """
-    asked = values[values["statistic"].isin({statistic for statistic, _, _ in contrasts})]
+    selected = values[values["statistic"].isin({statistic for statistic, _, _ in contrasts})]
     rows: list[tuple[Any, ...]] = []
-    for labels, of_comparison in asked.groupby(OF_COMPARISON, sort=False):
+    for labels, of_comparison in selected.groupby(OF_COMPARISON, sort=False):
         wide = of_comparison.pivot(index="replicate", columns=["statistic", "variant", "estimator"], values="value")
         comparison: Comparison = dict(zip(wide, wide.to_numpy().T, strict=True))  # type: ignore[arg-type]
         differences = {
@@ -182,9 +182,9 @@ def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) 
             for statistic, *pair in contrasts
             for estimator in _estimators(statistic, pair, comparison)
         }
-        drawn = np.stack(list(differences.values()))
-        ends = percentile_interval(drawn[:, 1:].T, level)
-        estimates = zip(differences, drawn[:, 0], *ends, strict=True)
+        resampled = np.stack(list(differences.values()))
+        ends = percentile_interval(resampled[:, 1:].T, level)
+        estimates = zip(differences, resampled[:, 0], *ends, strict=True)
         rows += [(*labels, *contrast, *map(float, estimate)) for contrast, *estimate in estimates]
     return pd.DataFrame(rows, columns=COMPARED)
 
@@ -204,8 +204,8 @@ def _difference(statistic: str, pair: Iterable[str], estimator: str, comparison:
 
 def judged(compared: pd.DataFrame, predictions: Predictions, scale: str, occasion: str) -> pd.DataFrame:
     """Judge a table with columns COMPARED by what is predicted on an occasion; rows nobody predicts of have none."""
-    asked = (statistic for statistic in rollout_statistics(compared, occasion) if statistic.name in predictions)
-    return table("structural", scale, judge(asked, predictions))
+    statistics = (statistic for statistic in rollout_statistics(compared, occasion) if statistic.name in predictions)
+    return table("structural", scale, judge(statistics, predictions))
 
 
 def rollout_statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
@@ -379,21 +379,21 @@ def on_drawings(curves: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
     2^(-8 h / heads), content without the factor 1/sqrt(head_dim), and lambda by the estimator of their first version.
     Returns rows of `judge.COLUMNS`, without verdict but for Table 2.
     """
-    asked = (statistic for statistic in _drawn(curves) if statistic.name in predictions)
-    return table("structural", "paper", judge(asked, predictions))
+    statistics = (statistic for statistic in _drawn(curves) if statistic.name in predictions)
+    return table("structural", "paper", judge(statistics, predictions))
 
 
 def _drawn(curves: pd.DataFrame) -> Iterator[Statistic]:
     """What is asked at the standard length, of drawn profiles and of the nulls: networks across, GIVEN down."""
     by_token = curves.pivot(index="token", columns="variant", values="share")
     n = len(by_token)
-    drawn = {str(name): by_token[name].to_numpy() for name in by_token}
+    curve_of = {str(name): by_token[name].to_numpy() for name in by_token}
     half = last_row(n, np.full(LAYERS, 0.5), 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS))
-    profiles = {**drawn, "half": half, "uniform": np.full(n, 1 / n), "last": np.eye(n)[-1]}
+    profiles = {**curve_of, "half": half, "uniform": np.full(n, 1 / n), "last": np.eye(n)[-1]}
     others = {network: profile for network, profile in profiles.items() if network != INFLUENCE}
     values = {name: {network: shape(profile) for network, profile in profiles.items()} for name, shape in SHAPE.items()}
     for name, distance in DISTANCE.items():
-        values[name] = {network: distance(profile, drawn[INFLUENCE]) for network, profile in others.items()}
+        values[name] = {network: distance(profile, curve_of[INFLUENCE]) for network, profile in others.items()}
     far = values["wasserstein"].pop("a")
     closer = {("a", variant): [float(far - values["wasserstein"][variant])] for variant in "bc"}
     pairs = pd.DataFrame([*closer.values()], index=pd.Index(closer, tupleize_cols=False)).T
@@ -404,7 +404,7 @@ def _drawn(curves: pd.DataFrame) -> Iterator[Statistic]:
         yield Statistic(f"{STANDARD}: {name}", shown, {**AS_DRAWN, "n": n}, given(1), speaks=False)
 
 
-def on_released(kept: Iterable[pd.DataFrame], predictions: Predictions) -> pd.DataFrame:
+def on_released(tables: Iterable[pd.DataFrame], predictions: Predictions) -> pd.DataFrame:
     """Judge the five big models by lambda and content that the authors released: tables with OF_RELEASED, if any.
 
     Rollouts follow from these without sampling, so what is said of them is known, and needs no interval. Judged are the
@@ -413,15 +413,17 @@ def on_released(kept: Iterable[pd.DataFrame], predictions: Predictions) -> pd.Da
     them in evidence/structural/released/, and speak of no claim. What AFTERWARDS
     names was seen before it was asked. Returns verdicts in the schema of `judge.COLUMNS`.
     """
-    asked = (one for values in kept for one in _released(values) if one.name in predictions)
-    return table("structural", "paper", judge(asked, predictions))
+    statistics = (one for values in tables for one in _released(values) if one.name in predictions)
+    return table("structural", "paper", judge(statistics, predictions))
 
 
-def _released(kept: pd.DataFrame) -> Iterator[Statistic]:
+def _released(released: pd.DataFrame) -> Iterator[Statistic]:
     """What is asked of each model at the standard length: networks across, and the one value that is known."""
-    kept = kept[OF_RELEASED]
-    as_released = (kept["slopes"] != "faithful") & (kept["slopes"] != "doubled") & (kept["content"] != "faithful")
-    judged = kept[as_released & (kept["dataset"] == OF_FIGURE_1)]
+    released = released[OF_RELEASED]
+    as_released = (
+        (released["slopes"] != "faithful") & (released["slopes"] != "doubled") & (released["content"] != "faithful")
+    )
+    judged = released[as_released & (released["dataset"] == OF_FIGURE_1)]
     for key, rows in judged.groupby(["model", "dataset", "n", "statistic"], sort=False):
         model, dataset, n, name = map(str, key)
         setting: dict[str, Any] = {"model": model, "dataset": dataset, "n": int(n), **AS_RELEASED}
@@ -445,12 +447,13 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested. Where several tables
     have the same quantity, `with_most_documents` says which is judged.
     """
-    asked = {name: rows for name, rows in predictions.items() if name.startswith(tuple(SEEN_BEFORE))}
-    rows = [row for values in with_most_documents(evidence) for row in judge(_decoders(values, asked), asked, level)]
+    registered = {name: rows for name, rows in predictions.items() if name.startswith(tuple(SEEN_BEFORE))}
+    tables = with_most_documents(evidence)
+    rows = [row for values in tables for row in judge(_decoders(values, registered), registered, level)]
     heard = {row["claim"] for row in rows}
     silent = {
         name: [row for row in of_name if row.claim and row.claim not in heard]
-        for name, of_name in asked.items()
+        for name, of_name in registered.items()
         if name.startswith((OURS, LATER))
     }
     return table("structural", PRETRAINED, [*rows, *judge(_unmeasured(silent), silent, level)])
@@ -470,7 +473,7 @@ def with_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFra
         yield values[most.loc[pd.MultiIndex.from_frame(values[quantity])].to_numpy() == place]
 
 
-def _decoders(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
+def _decoders(values: pd.DataFrame, predictions: Predictions) -> Iterator[Statistic]:
     """What is asked of each model on each text at each length: units down, networks across."""
     of_means = values["statistic"].isin(values["statistic"][values["unit"] == ESTIMATE])
     resampled = values["documents"].where(of_means, 0)  # together, as many as there are
@@ -481,15 +484,15 @@ def _decoders(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
         wording = {"decoder": "{model}, {dataset}, {n} tokens".format(**setting)}
         units_of = {str(network): units.array for network, units in rows.groupby("network")["unit"]}
         for occasion, models in SEEN_BEFORE.items():
-            if (name := f"{occasion}{statistic}") in asked:
+            if (name := f"{occasion}{statistic}") in predictions:
                 known = setting["model"] in models
                 seen = {network: pd.Series(known, index=units) for network, units in units_of.items()}
                 yield Statistic(name, across, setting, estimate, wording=wording, seen=seen)
 
 
-def _unmeasured(asked: Predictions) -> Iterator[Statistic]:
+def _unmeasured(predictions: Predictions) -> Iterator[Statistic]:
     """Every statistic that is asked for, of no model."""
-    for name, rows in asked.items():
+    for name, rows in predictions.items():
         networks = {network for row in rows for network in (row.network, row.other) if network}
         empty = pd.DataFrame(columns=sorted(networks), dtype=float)
         yield Statistic(name, empty, wording={"decoder": "no further decoder was measured"})

@@ -110,24 +110,24 @@ class DecoderMeasurement(NamedTuple):
     """What was measured of one set of weights on one data set at one length."""
 
     setting: dict[str, Any]  # DECODER
-    found: Measurement
+    quantities: Measurement
     gradient: Effects
     elsewhere: bool  # not where tokens are replaced, but at another length or on another data set
 
     @classmethod
     def read(cls, file: TensorFile, primary: str, standard: int) -> "DecoderMeasurement":
         """Read the file of a measurement."""
-        labels, found = file.labels, measurement.read(file.path)
-        assert found.influence is not None
+        labels, measured = file.labels, measurement.read(file.path)
+        assert measured.influence is not None
         gradient = Effects(
-            found.influence[:, labels["positions"]].astype(np.float64),
+            measured.influence[:, labels["positions"]].astype(np.float64),
             labels["positions"],
-            found.n,
-            found.documents,
+            measured.n,
+            measured.documents,
             labels["before"],
         )
-        elsewhere = (labels["dataset"], found.n) != (primary, standard)
-        return cls({name: labels[name] for name in DECODER}, found, gradient, elsewhere)
+        elsewhere = (labels["dataset"], measured.n) != (primary, standard)
+        return cls({name: labels[name] for name in DECODER}, measured, gradient, elsewhere)
 
 
 def pretrained_tables(
@@ -178,9 +178,9 @@ Row = tuple[object, ...]
 def _attention(measured: Iterable[DecoderMeasurement], standard: int) -> Iterator[tuple[dict[str, Any], Floats, None]]:
     """Labels and mean attention of a model without ALiBi on each data set, at the standard length."""
     for each in measured:
-        if each.found.n == standard and each.found.attention is not None:
-            labels = {**each.setting, "checkpoint": "pretrained", "prompts": each.found.prompts}
-            yield labels, each.found.attention, None
+        if each.quantities.n == standard and each.quantities.attention is not None:
+            labels = {**each.setting, "checkpoint": "pretrained", "prompts": each.quantities.prompts}
+            yield labels, each.quantities.attention, None
 
 
 def _rows(setting: Mapping[str, Any], statistic: str, network: str, values: Values, documents: int) -> Iterator[Row]:
@@ -204,10 +204,10 @@ def _ends(setting: Mapping[str, Any], network: str, effects: Effects, elsewhere:
 
 
 def _of_gradients(measured: DecoderMeasurement) -> Iterator[Row]:
-    setting, found = measured.setting, measured.found
+    setting, quantities = measured.setting, measured.quantities
     yield from _ends(setting, GRADIENT, measured.gradient, measured.elsewhere)
-    mixing = pd.DataFrame(found.mixing[FROBENIUS]).groupby(found.documents).mean()
-    trend = spearman(mixing.to_numpy(np.float64), np.arange(found.layers, dtype=float))
+    mixing = pd.DataFrame(quantities.mixing[FROBENIUS]).groupby(quantities.documents).mean()
+    trend = spearman(mixing.to_numpy(np.float64), np.arange(quantities.layers, dtype=float))
     values = dict(zip(map(int, mixing.index), map(float, trend), strict=True))
     yield from _by_document(setting, "spearman of lambda with depth", FROBENIUS, values)
 
@@ -275,14 +275,15 @@ def _resampled(
 
 def _of_rollouts(measured: DecoderMeasurement, replicates: int, seed: int) -> Iterator[Row]:
     """How far rollouts lie from the measured influence, and the share of the first token, in each resample."""
-    documents, weights = measured.found.documents, resampled_weights(measured.found.documents, replicates, seed)
-    profiles = {variant.name: variant.profiles(weights) for variant in variants(measured.found, ROLLOUTS, [FROBENIUS])}
+    quantities, documents = measured.quantities, measured.quantities.documents
+    weights = resampled_weights(documents, replicates, seed)
+    profiles = {variant.name: variant.profiles(weights) for variant in variants(quantities, ROLLOUTS, [FROBENIUS])}
     influence = profiles["influence"]
     for network in ("influence", "measured"):
         shares = np.log(profiles[network][:, 0])
         yield from _resampled(measured, "log share of the first token", network, shares, documents)
     others = {name: ROLLOUTS[name] for name in ("influence", ROTARY)}
-    by_lambda = {variant.estimator: variant for variant in variants(measured.found, others, tuple(LAMBDAS))}
+    by_lambda = {variant.estimator: variant for variant in variants(quantities, others, tuple(LAMBDAS))}
     rotary = {said: by_lambda[estimator].profiles(weights) for estimator, said in LAMBDAS.items()}
     known = {name: profile for name, profile in profiles.items() if name not in ("influence", *KERNELS)}
     for statistic, distance_of, compared in (
@@ -304,16 +305,16 @@ def _profiles(
     seed: int,
 ) -> Iterator[pd.DataFrame]:
     """Effects of positions over that of the middle half: measured and rolled out, with intervals over documents."""
-    labels, found = {"model": measured.setting["model"], "weights": TRAINED}, measured.found
-    everywhere = np.arange(found.n)
-    prompts = resampled_weights(found.documents, replicates, seed)
-    assert found.influence is not None
-    influence = found.influence.astype(np.float64)
-    for variant in variants(found, DRAWN, [FROBENIUS]):
+    labels, quantities = {"model": measured.setting["model"], "weights": TRAINED}, measured.quantities
+    everywhere = np.arange(quantities.n)
+    prompts = resampled_weights(quantities.documents, replicates, seed)
+    assert quantities.influence is not None
+    influence = quantities.influence.astype(np.float64)
+    for variant in variants(quantities, DRAWN, [FROBENIUS]):
         profiles = variant.profiles(prompts)
-        over = profiles / profiles[:, middle_half(found.n)].mean(-1, keepdims=True)
-        drawn = measured.gradient.profile(replicates, seed, influence) if variant.name == GRADIENT else over
-        yield _curve({**labels, "measure": variant.name}, everywhere, drawn, level)
+        over = profiles / profiles[:, middle_half(quantities.n)].mean(-1, keepdims=True)
+        ratios = measured.gradient.profile(replicates, seed, influence) if variant.name == GRADIENT else over
+        yield _curve({**labels, "measure": variant.name}, everywhere, ratios, level)
     for weights, (gradient, replaced) in pairs.items():
         for measure, effects in ((GRADIENT, gradient), (REPLACED, replaced)):
             if weights != TRAINED or measure == REPLACED:
@@ -321,20 +322,20 @@ def _profiles(
                 yield _curve(named, np.array(effects.positions), effects.profile(replicates, seed), level)
 
 
-def _curve(labels: Mapping[str, Any], positions: NDArray[Any], drawn: Array, level: float) -> pd.DataFrame:
-    low, high = percentile_interval(drawn[1:], level)
-    return pd.DataFrame({**labels, "position": positions, "value": drawn[0], "low": low, "high": high})
+def _curve(labels: Mapping[str, Any], positions: NDArray[Any], resampled: Array, level: float) -> pd.DataFrame:
+    low, high = percentile_interval(resampled[1:], level)
+    return pd.DataFrame({**labels, "position": positions, "value": resampled[0], "low": low, "high": high})
 
 
 def _shares(measured: DecoderMeasurement, influence: Array, replicates: int, level: float, seed: int) -> pd.DataFrame:
     """The first token's share, by layer, of attention, of the rollout from that layer on, and of influence there."""
-    found, labels = measured.found, {"model": measured.setting["model"]}
-    assert found.attention is not None
-    layers = np.arange(1, found.layers + 1)
-    mixing = found.mixing[FROBENIUS].mean(0).astype(np.float64)
-    attention = found.attention.astype(np.float64)
-    rolled = [attended_last_rows(attention[layer:], [mixing[layer:]])[0, 0] for layer in range(found.layers)]
-    weights = resampled_weights(found.documents[: len(influence)], replicates, seed)
+    quantities, labels = measured.quantities, {"model": measured.setting["model"]}
+    assert quantities.attention is not None
+    layers = np.arange(1, quantities.layers + 1)
+    mixing = quantities.mixing[FROBENIUS].mean(0).astype(np.float64)
+    attention = quantities.attention.astype(np.float64)
+    rolled = [attended_last_rows(attention[layer:], [mixing[layer:]])[0, 0] for layer in range(quantities.layers)]
+    weights = resampled_weights(quantities.documents[: len(influence)], replicates, seed)
     summed = np.tensordot(weights, influence, 1)  # [1 + R, L, n]
     of_influence = summed[:, :, 0] / summed.sum(-1)
     low, high = percentile_interval(of_influence[1:], level)

@@ -38,19 +38,19 @@ def recall_tables(
     drawn is over its mean in the middle half, of recall the probability.
     """
     influence = _influence(pd.concat(profiles))
-    rows, drawn = [], [influence[influence["measure"].isin(INFLUENCES)]]
+    rows, curves = [], [influence[influence["measure"].isin(INFLUENCES)]]
     for file in recalled:
-        labels, found = file.labels, RecallScores(**file.read())
-        weights = resampled_weights(np.arange(len(found.correct)), replicates, seed)
-        above = above_prior(found)  # [contexts, P]
-        able = is_able(float(found.correct.mean()), labels["words"])
+        labels, scores = file.labels, RecallScores(**file.read())
+        weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
+        above = above_prior(scores)  # [contexts, P]
+        able = is_able(float(scores.correct.mean()), labels["words"])
         of_model = influence[influence["model"] == labels["model"]]
         for statistic, network, values in _of_places(above, weights, of_model, halves(len(above), seed)):
-            rows += _rows(labels, statistic, network, values if able else np.nan * values, len(found.correct))
-        drawn.append(_profile(labels, weights @ above, level))
+            rows += _rows(labels, statistic, network, values if able else np.nan * values, len(scores.correct))
+        curves.append(_profile(labels, weights @ above, level))
     return {
         "values": pd.DataFrame(rows, columns=OF_DECODERS).round({"value": 6}),
-        "profiles": pd.concat(drawn, ignore_index=True),
+        "profiles": pd.concat(curves, ignore_index=True),
     }
 
 

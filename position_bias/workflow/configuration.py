@@ -207,32 +207,32 @@ def _line(error: Fault, root: KeyAnnotation, config: Config) -> str:
         return (
             f"{_join(*around) or 'the configuration'} has the name {_shown(error['input'])}, which {_fault(error, key)}"
         )
-    found = _find(root, error["loc"])
-    if error["type"] == "value_error" and is_dataclass(found.kind):
+    annotation = _find(root, error["loc"])
+    if error["type"] == "value_error" and is_dataclass(annotation.kind):
         return f"{_join(*error['loc'])}.{error['ctx']['error']}"
-    about = f" ({found.meaning})" if found.meaning else ""
-    return f"{_join(*error['loc'])} = {_shown(error['input'])} {_fault(error, found)}{about}"
+    about = f" ({annotation.meaning})" if annotation.meaning else ""
+    return f"{_join(*error['loc'])} = {_shown(error['input'])} {_fault(error, annotation)}{about}"
 
 
-def _fault(error: Fault, found: KeyAnnotation) -> str:
+def _fault(error: Fault, annotation: KeyAnnotation) -> str:
     """What is wrong with a value, and what would be right."""
     kind, value = error["type"], error["input"]
     if kind in BEYOND:
-        return BEYOND[kind].format(found.rules[Bounds])
+        return BEYOND[kind].format(annotation.rules[Bounds])
     if kind == "too_short":
-        return f"is empty; give at least {found.rules[Items].least}"
+        return f"is empty; give at least {annotation.rules[Items].least}"
     if kind == "literal_error":
-        return f"is not known; use one of {', '.join(map(str, get_args(found.kind)))}"
+        return f"is not known; use one of {', '.join(map(str, get_args(annotation.kind)))}"
     if kind == "string_pattern_mismatch":
-        return "is empty; give text" if value == "" else f"is not a name; use {found.rules[Words].form}"
+        return "is empty; give text" if value == "" else f"is not a name; use {annotation.rules[Words].form}"
     if kind == "value_error":
         return str(error["ctx"]["error"])
     wanted = TYPES.get(kind)
     if wanted is None:
-        keys = list(found.keys or ["name"])
+        keys = list(annotation.keys or ["name"])
         more = ["..."] if keys[3:] else []
         wanted = f"names with values, as in '{{{', '.join([*(f'{key}: value' for key in keys[:3]), *more])}}}'"
-    return f"is of the wrong type; give {wanted}{' or null' if found.nullable else ''}"
+    return f"is of the wrong type; give {wanted}{' or null' if annotation.nullable else ''}"
 
 
 def _find(root: KeyAnnotation, key: Iterable[str | int]) -> KeyAnnotation:

@@ -55,13 +55,13 @@ class Library:
 
     def reached(self, script: str, functions: Iterable[str] = ()) -> set[Symbol]:
         """What a script, by its path, and functions, as MODULE:FUNCTION, name directly or through others."""
-        found: set[Symbol] = set()
+        reached: set[Symbol] = set()
         waiting = {(script, name) for name in self.module(script).texts}
         waiting |= self._known(symbol for function in functions for symbol in _in_string(function))
         while waiting:
-            found.add(symbol := waiting.pop())
-            waiting |= self.leads_to(symbol) - found
-        return found
+            reached.add(symbol := waiting.pop())
+            waiting |= self.leads_to(symbol) - reached
+        return reached
 
     def imports(self, source: str) -> set[str]:
         """The modules that a module, or a script by its path, imports itself."""
@@ -87,19 +87,19 @@ class Library:
         """What counts with a symbol: what its definition names, or what it is imported from."""
         name, dotted = symbol
         module, (first, _, attributes) = self.module(name), dotted.partition(".")
-        found = {(name, IMPORT), (name.rpartition(".")[0], IMPORT)}
+        symbols = {(name, IMPORT), (name.rpartition(".")[0], IMPORT)}
         if not dotted:
-            found |= {(name, each) for each in (*module.texts, *module.imported)}
+            symbols |= {(name, each) for each in (*module.texts, *module.imported)}
             if self.file(name).name == "__init__.py":
-                found |= {(f"{name}.{path.stem}", "") for path in self.file(name).parent.iterdir()}
+                symbols |= {(f"{name}.{path.stem}", "") for path in self.file(name).parent.iterdir()}
         elif first in module.texts or first in module.imported or self.exists(f"{name}.{first}"):
             if first in module.texts:
-                found |= {(name, first)} if attributes else module.names[first]
-            found |= {(other, _joined(inner, attributes)) for other, inner in module.imported.get(first, ())}
-            found.add((f"{name}.{first}", attributes))
+                symbols |= {(name, first)} if attributes else module.names[first]
+            symbols |= {(other, _joined(inner, attributes)) for other, inner in module.imported.get(first, ())}
+            symbols.add((f"{name}.{first}", attributes))
         else:
-            found.add((name, ""))
-        return self._known(found)
+            symbols.add((name, ""))
+        return self._known(symbols)
 
 
 class Module:
@@ -272,7 +272,7 @@ def _joined(*names: str) -> str:
 
 def _in_string(text: str) -> Iterator[Symbol]:
     """What a string may name: MODULE:FUNCTION, seen from position_bias or from outside, or PACKAGE.MODULE."""
-    if found := re.fullmatch(r"([\w.]+):(\w+)", text):
-        yield from ((module, found[2]) for module in (found[1], f"{PACKAGES[0]}.{found[1]}"))
+    if named := re.fullmatch(r"([\w.]+):(\w+)", text):
+        yield from ((module, named[2]) for module in (named[1], f"{PACKAGES[0]}.{named[1]}"))
     elif re.fullmatch(rf"({'|'.join(PACKAGES)})(\.\w+)+", text):
         yield _first(text), text.partition(".")[2]
