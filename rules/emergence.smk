@@ -75,13 +75,14 @@ ALL_CURVES = collect(CURVES, run=study_runs(*IN_TABLES))
 # What evidence/ keeps of the paper's training stands in front in the figures of this run, unless this run is of that length.
 KEPT_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
 EMERGENCE_SCALE = {"scale": config["scale"]}
-
-
-def kept(table, *shown, settings="paper", runs=KEPT_RUNS):
-    """The tables of this name of the groups in evidence/ that trained these studies, as printed or as released."""
-    with in_one_line():
-        groups = emergence_runs.kept_groups(runs, *shown, settings=settings)
-    return [path for path in evidence_tables(f"emergence/*/{table}.csv") if str(Path(path).parent) in groups]
+kept_groups = in_one_line()(emergence_runs.kept_groups)
+# The tables of this name of the groups in evidence/ that trained these studies, as printed or as released
+kept_tables = lambda table, *shown, settings="paper", runs=KEPT_RUNS: [
+    path
+    for groups in [kept_groups(runs, *shown, settings=settings)]
+    for path in evidence_tables(f"emergence/*/{table}.csv")
+    if str(Path(path).parent) in groups
+]
 
 
 FIGURES |= {
@@ -90,8 +91,8 @@ FIGURES |= {
         "emergence.figures:by_depth",
         {
             "tests": collect(CURVES, run=study_runs(shown)),
-            "kept": kept("curves", shown),
-            "kept_accuracy": kept("accuracy", shown),
+            "kept": kept_tables("curves", shown),
+            "kept_accuracy": kept_tables("accuracy", shown),
         },
         EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
         caption="emergence/draw_by_depth",
@@ -103,7 +104,7 @@ FIGURES |= {
     f"emergence/{figure}": Row(
         "Figures 3, 6, 11: gaps after training on answers at certain positions.",
         "emergence.figures:by_bias",
-        {"tests": collect(CURVES, run=study_runs(shown)), "kept": kept("curves", shown)},
+        {"tests": collect(CURVES, run=study_runs(shown)), "kept": kept_tables("curves", shown)},
         EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
         caption="emergence/draw_by_bias",
     )
@@ -126,8 +127,8 @@ FIGURES |= {
         "emergence.figures_attention:sinks_of_networks",
         {
             "sinks": collect(SINKS, run=run),
-            "kept": kept("sinks", shown),
-            "kept_runs": kept("runs", shown),
+            "kept": kept_tables("sinks", shown),
+            "kept_runs": kept_tables("runs", shown),
         },
         EMERGENCE_LEVEL
         | SINK_THRESHOLD
@@ -145,7 +146,7 @@ if study_runs(("gaussian", "window")):
         "emergence.figures:by_bias",
         {
             "tests": collect(CURVES, run=study_runs(("gaussian", "window"))),
-            "kept": kept("curves", ("gaussian", "window")),
+            "kept": kept_tables("curves", ("gaussian", "window")),
         },
         EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
     )
@@ -153,7 +154,7 @@ FIGURES["emergence/released_code"] = Row(
     "Figures 2, 4: gaps by depth as printed, and in the settings of the released code (our addition), from evidence/.",
     "emergence.figures:printed_and_released",
     {
-        settings_as: kept(
+        settings_as: kept_tables(
             "curves", ("gaussian", "plain"), settings=settings, runs=evidence_tables("emergence/*/runs.csv")
         )
         for settings_as, settings in (("printed", "paper"), ("released", "released"))
@@ -170,7 +171,7 @@ if without_bias := study_runs(("gaussian", "plain"), ("gaussian", "residual")):
         "emergence.figures:fig2",
         {
             "tests": collect(CURVES, run=without_bias),
-            "kept": kept("curves", ("gaussian", "plain"), ("gaussian", "residual")),
+            "kept": kept_tables("curves", ("gaussian", "plain"), ("gaussian", "residual")),
         },
         EMERGENCE_LEVEL | EMERGENCE_SCALE,
     )

@@ -243,7 +243,7 @@ FILES |= {
     "rollout": Row(
         "Roll attention out under every variant of Section 6.2 and compare with the measured influence.",
         "position_card.rollout.comparison:comparison_tables",
-        {"measured": MEASURED},
+        {"file": MEASURED},
         INTERVALS,
         outputs={
             name: f"results/rollout/{ROLLOUT}/{name}.parquet" for name in ("profiles", "statistics", "replicates")
