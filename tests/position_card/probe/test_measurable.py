@@ -187,7 +187,7 @@ def by_flex():
     return model
 
 
-def of_t5():
+def t5():
     return T5ForConditionalGeneration(T5Config(vocab_size=32, d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2))
 
 
@@ -198,7 +198,7 @@ def of_t5():
         (made_in_inference, "torch.inference_mode"),
         (lambda: LlamaModel(llama().config), "LlamaModel"),
         (by_flex, "flex_attention"),
-        (of_t5, "T5ForConditionalGeneration"),
+        (t5, "T5ForConditionalGeneration"),
         (lambda: Adapted(llama(), True), "PREFIX_TUNING"),
         (lambda: nn.Linear(2, 2), "Linear"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_card.rollout import kernels as kernel_rollout
+from position_card.rollout import kernels as rollout_kernels
 from position_card.rollout.attention import content_free_attention
 from position_card.rollout.kernels import agreement, kernel_attention, kernel_last_rows
 from position_card.rollout.last_row import attended_last_rows, last_row
@@ -59,7 +59,7 @@ def test_a_kernel_that_rises_steeply_keeps_its_precision():
     """Rows near the start weigh by e^-900 of what the last ones do: transformed together they would drown."""
     n = 300
     kernels = np.linspace(0, 900, n)[None, None]
-    assert len(list(kernel_rollout._alike(kernel_rollout._log_totals(kernels[0])))) > 10
+    assert len(list(rollout_kernels._alike(rollout_kernels._log_totals(kernels[0])))) > 10
     for mixing in ([1.0], [0.5]):
         found = kernel_last_rows(kernels, [None], [mixing])
         np.testing.assert_allclose(found, dense(kernels, [None], [mixing]), rtol=0, atol=ROUNDING)

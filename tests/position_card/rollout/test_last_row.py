@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_card.rollout import last_row as rollout
+from position_card.rollout import last_row as rollout_last_row
 from position_card.rollout.attention import content_free_attention
 from position_card.rollout.last_row import attended_last_rows, dense_last_row, last_row, rollout_matrix, transition
 from tests.refusals import refused
@@ -52,7 +52,7 @@ def test_linear_is_dense(n, model, window):
 @pytest.mark.parametrize("window", [None, 30, 100])
 def test_it_stays_dense_where_normalisers_have_settled(slopes, window):
     n = 180
-    assert n > rollout.SETTLED / max(slopes)
+    assert n > rollout_last_row.SETTLED / max(slopes)
     model = random_model(1, 4, slopes)
     assert_profile(last_row(n, *model, window), dense_last_row(n, *model, window))
 
@@ -133,7 +133,7 @@ def test_two_windows_of_uniform_attention_make_a_triangle():
 
 def test_a_wide_window_takes_the_heads_in_turns():
     n, window, heads = 2**20 + 5, 2**20 + 1, 12
-    assert rollout.MOST_BUFFERED // (window - 1) < heads
+    assert rollout_last_row.MOST_BUFFERED // (window - 1) < heads
     expected = np.zeros(n)
     expected[-window:] = 1 / window
     np.testing.assert_allclose(last_row(n, [1], np.zeros(heads), window=window), expected, rtol=1e-12)
@@ -164,8 +164,8 @@ def test_arguments_stay_as_they_were():
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
 def test_fast_arithmetic_does_not_hide_what_is_not_finite(broken):
     on, off, one = np.full((1, 2), 0.5), np.full((1, 2), broken), np.ones(2)
-    assert np.isnan(rollout._causal_last_row(9, np.ones(1), one, on, off)).any()
-    assert np.isnan(rollout._windowed_last_row(9, 3, np.ones(1), one, on, off)).any()
+    assert np.isnan(rollout_last_row._causal_last_row(9, np.ones(1), one, on, off)).any()
+    assert np.isnan(rollout_last_row._windowed_last_row(9, 3, np.ones(1), one, on, off)).any()
 
 
 @pytest.mark.parametrize("row", [last_row, dense_last_row])

@@ -267,12 +267,12 @@ def drawn():
     return checks.on_drawings(CURVES, PREDICTED)
 
 
-def of_table_2(drawn):
+def judged_table_2(drawn):
     return (drawn["statistic"] == "standard: wasserstein") & (drawn["network"] == "a")
 
 
 def test_rows_of_table_2_alone_have_a_verdict_and_a_claim(drawn):
-    table, others = drawn[of_table_2(drawn)], drawn[~of_table_2(drawn)]
+    table, others = drawn[judged_table_2(drawn)], drawn[~judged_table_2(drawn)]
     assert set(others["claim"]) == {""}
     assert set(others["verdict"]) == {"not testable here"}
     assert others[["low", "high"]].isna().all(axis=None)
@@ -314,10 +314,10 @@ def test_another_curve_has_other_numbers(drawn):
 
 def test_rows_of_table_2_turn_as_far_away_as_the_page_says(drawn):
     """A difference of two distances to (d) moves by at most twice the distance that (d) moves."""
-    assert drawn[of_table_2(drawn)]["measured"].min() / 2 > 0.28
+    assert drawn[judged_table_2(drawn)]["measured"].min() / 2 > 0.28
     elsewhere = CURVES[CURVES["variant"] == "a"].assign(variant="d")
     turned = checks.on_drawings(pd.concat([CURVES[CURVES["variant"] != "d"], elsewhere]), PREDICTED)
-    assert set(turned[of_table_2(turned)]["verdict"]) == {"fails"}
+    assert set(turned[judged_table_2(turned)]["verdict"]) == {"fails"}
 
 
 # Numbers that the authors released
