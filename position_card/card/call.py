@@ -45,17 +45,38 @@ def measure(
 ) -> Card:
     """Measure the position bias of a model where it lies in memory, and leave it as it was.
 
-    `texts` are documents, or one. Prompts of so many tokens (`lengths`) are cut from them, `prompts` of each length;
-    `replaced` says in how many of the longest tokens are replaced by others (None: 16 of a model of up to a billion
-    parameters; 0: in none). `recalled` is the number of contexts of random words in which repeated passages are looked
-    for (None: 16, as for `replaced`; 0: none). As many prompts pass at once as `tokens_per_batch` holds (0: as memory
-    allows), and `activation_checkpointing` takes less memory for a third more work. Influence is the gradient of the
-    `target`: "p", the probability of the most likely next token, "log-p", "contrast" to the second, or a token. Torch
-    computes with `threads`, or as many as it has. Intervals of this `level` resample documents and contexts
-    `replicates` times; where there are fewer than 8 documents, they resample prompts. `name` and `text` are what the
-    card calls the two.
+    Influence, residual mixing and rollouts are those of Herasimchyk et al. 2026 (arXiv:2602.16837, Sections 6.3 and 3,
+    Eq. 1). The card measures two more: what replacing a token changes, and where in its context the model finds a
+    repeated passage.
 
-    Raises InputError for a model, a tokenizer or texts that cannot be measured, in one line with the remedy.
+    Args:
+        model: A decoder of transformers that predicts the next token, on any device and in any precision; also one
+            that DDP, `torch.compile`, Accelerate or PEFT has wrapped.
+        tokenizer: That of the model, a fast one: of `AutoTokenizer`, or a `tokenizers.Tokenizer`.
+        texts: Documents, or a single one. Their first 4,000,000 characters are read.
+        lengths: Tokens of a prompt, at least 9. A length that the model does not take is cut to the longest that it
+            does, and one of which the texts have fewer than 8 prompts is left out.
+        prompts: Prompts of each length, at least 8, or as many as the texts have. Each is a window of one document.
+        replaced: Prompts of the longest length in which tokens are replaced by others. None: 16, or none where the
+            model has more than a billion parameters.
+        recalled: Contexts of random words in which repeated passages are looked for. None: as for `replaced`.
+        tokens_per_batch: Tokens that pass through the model at once. 0: as many as memory allows.
+        activation_checkpointing: Whether to take less memory, and a third more time.
+        target: What influence is the gradient of: "p", the probability of the most likely next token; "log-p", its
+            logarithm; "contrast", its logit less that of the second; or a token, of which it is the probability.
+        seed: It draws prompts, replacing tokens, contexts and the replicates of intervals.
+        threads: Threads that torch computes with. None: as many as it has.
+        replicates: How often documents and contexts are resampled for intervals. Where the prompts of a length are of
+            fewer than 8 documents, prompts are resampled.
+        level: Level of the intervals, between 0 and 1.
+        name: What the card calls the model.
+        text: What the card calls the texts.
+
+    Returns:
+        The card, whose `tables` say what was measured, and in which units.
+
+    Raises:
+        InputError: A model, a tokenizer, texts or a number cannot be measured; one line says why, and the remedy.
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
@@ -81,12 +102,27 @@ def spans(
 ) -> Spans:
     """Measure what the spans of one prompt weigh, and whether that depends on their place; leave the model as it was.
 
-    `prompt` is a text, whose spans stand between blank lines or between `separator`s, or is a list of spans. The last
-    span stays at the end. The tokens that replace a span are drawn by `seed` from other `texts`, by default the prose
-    of Python's standard library. `target`, `threads` and `name` are those of `measure`, and `prompt_name` is what the
-    page calls the prompt.
+    Each span but the last is put at the first, the middle and the last place among the others. The last one is what
+    the model is asked, and stays at the end.
 
-    Raises InputError for a model, a tokenizer, a prompt or texts that cannot be measured, in one line.
+    Args:
+        model: As in `measure`.
+        tokenizer: As in `measure`.
+        prompt: A text, whose spans stand between `separator`s; or the spans, at least three.
+        separator: What stands between two spans of a text. None: blank lines.
+        texts: Documents, or a single one, whose tokens stand in the place of a span. None: the prose of Python's
+            standard library.
+        target: As in `measure`.
+        seed: It draws the tokens that stand in the place of a span.
+        threads: As in `measure`.
+        name: What the page calls the model.
+        prompt_name: What the page calls the prompt.
+
+    Returns:
+        The weights by span and place. One prompt has no intervals.
+
+    Raises:
+        InputError: A model, a tokenizer, a prompt or texts cannot be measured; one line says why, and the remedy.
     """
     pieces = split(prompt, separator) if isinstance(prompt, str) else list(prompt)
     origin = "in memory"

@@ -28,9 +28,13 @@ FORMATS = ("pdf", "svg", "png")
 class Card:
     """The position card of one model: what was measured of it as tables, a page and a figure.
 
-    `position_card.measure` and `position_card.load` return one, and a notebook shows its page with the figure. The
-    bounds of its intervals are percentiles, at this `level`, over so many bootstrap `replicates` of the documents,
-    which a `seed` draws; over prompts where there are fewer than 8 documents.
+    `position_card.measure` and `position_card.load` return one, and a notebook shows its page with the figure.
+
+    Attributes:
+        measurements: What was measured, prompt by prompt, and the facts that the page tells.
+        replicates: How often documents are resampled for the intervals; prompts, where these are of fewer than 8.
+        level: Level of the intervals, whose bounds are percentiles over the replicates.
+        seed: It draws the replicates.
     """
 
     measurements: Measurements
@@ -71,7 +75,18 @@ class Card:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables by name, parts below each other; `docs/card.md` says what they hold."""
+        """The tables by name; a row has its length `n` in tokens and the number of `prompts` behind it.
+
+        - `profile`: share of each `position`, from 0 on, in the influence, in a rollout or in a baseline (`variant`);
+          the shares of a variant sum to 1.
+        - `layers`: residual mixing lambda of each `layer`, from 1 on, between 0 and 1, by `estimator`.
+        - `distances`: mean attention weight by `layer` and `distance` in tokens.
+        - `replacement`: mean total variation, between 0 and 1, where the token at a `position` is replaced.
+        - `recall`: probability and accuracy of the right word by the `place` of the passage, `n` in words.
+        - `statistics`: ratios, distances and rank correlations by `variant`; the `loss` in nats a token.
+
+        `value` stands between `low` and `high`, the bounds of its interval. `docs/card.md` has every column.
+        """
         tables = defaultdict(list)
         for part in (*self.lengths.values(), *self.others.values()):
             for name, table in {**part.tables, "statistics": part.statistics}.items():
@@ -91,7 +106,11 @@ class Card:
     def save(self, directory: str | Path) -> None:
         """Write what was measured, page, figure and tables into a directory; what is there of another card goes.
 
-        `position_card.load` opens it again. Raises InputError where the directory cannot be written.
+        The files are `measured/`, `card.md`, `card.pdf`, `card.svg`, `card.png` and `tables/*.csv`, and
+        `position_card.load` opens the card again.
+
+        Raises:
+            InputError: The directory cannot be written.
         """
         self.save_measurements(directory)
         self.save_page(directory)
@@ -119,10 +138,17 @@ def load(directory: str | Path) -> Card:
     """Open the card in a directory that the command position-card or `Card.save` has written.
 
     Nothing is measured and no model is opened; torch is not imported. The card has the tables, the page and the figure
-    that the directory has, drawn anew from what was measured.
+    that the directory has, made anew from what was measured.
 
-    Raises InputError, in one line, where the directory is not that of a card, where what was measured is damaged, or
-    where another version of position-card wrote it.
+    Args:
+        directory: The folder of one model, such as `position-card/my-model`.
+
+    Returns:
+        The card, with the replicates, the level and the seed with which it was saved.
+
+    Raises:
+        InputError: The directory is not that of a card, what was measured is damaged, or another version of
+            position-card wrote it.
     """
     folder = Path(directory)
     if not (folder / MEASUREMENTS).is_dir():

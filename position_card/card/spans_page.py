@@ -31,10 +31,18 @@ AT = {"first": "at the first place", "middle": "in the middle", "last": "at the 
 
 @dataclass(frozen=True)
 class Spans:
-    """What the spans of one prompt weigh."""
+    """What the spans of one prompt weigh, as `position_card.spans` returns it; a notebook shows its page.
+
+    Attributes:
+        texts: The spans, in order.
+        table: A row for each span and place: `span` from 1 on, its `tokens`, its `place`, the token that it `begins`
+            at, from 0 on, `gradient` (its share in the influence of the prompt, between 0 and 1) and `replacement`
+            (total variation, between 0 and 1, where other text stands in its place).
+        facts: What the page tells of the model, the prompt and how they were measured.
+    """
 
     texts: Sequence[str]
-    table: pd.DataFrame  # of `spans.measure_spans`, with spans counted from 1
+    table: pd.DataFrame
     facts: Mapping[str, Any]
 
     @property
@@ -99,7 +107,11 @@ class Spans:
         )
 
     def save(self, directory: str | Path) -> None:
-        """Write spans.csv, spans.md and spans.json into a directory, each whole, the last one last."""
+        """Write spans.csv, spans.md and spans.json into a directory, each whole, the last one last.
+
+        Raises:
+            InputError: The directory cannot be written.
+        """
         directory = Path(directory)
         artifacts.write_table(directory / f"{NAME}.csv", self.table)
         for suffix, text in (("md", self.page), ("json", json.dumps(self.statistics, indent=2) + "\n")):

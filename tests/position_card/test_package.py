@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,11 @@ def test_a_public_name_is_documented_typed_and_on_the_page(name):
     given = getattr(position_card, name)
     said = inspect.getdoc(given)
     assert said
-    assert "Raises InputError" in said or inspect.isclass(given)
+    if not inspect.isclass(given):
+        (named,) = re.findall(r"Args:\n((?: {4}.*\n|\n)+)", said)
+        assert re.findall(r"^    (\w+):", named, re.MULTILINE) == [*inspect.signature(given).parameters]
+        assert "Returns:\n" in said
+        assert "Raises:\n    InputError: " in said
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
     names = {alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert name in names == set(position_card.__all__)
