@@ -1,23 +1,20 @@
-"""The command position-card: it measures models and writes a card of each into a folder of its own."""
+"""The command position-card: it parses what is typed, and has a card of each model written into a folder of its own."""
 
 import argparse
-import hashlib
 import json
 import logging
 import os
-import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from position_card.card import sources
-from position_card.card.sources import Source
+from position_card.card.sources import RefusedError, Source
 from position_card.core import devices, runtime
 from position_card.core.runtime import InputError, log
 
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from position_card.card.card import Card
     from position_card.card.subject import Subject
 
-T = TypeVar("T")
 Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
 
 REFUSED, FAILED, INTERRUPTED, UNREAD = 2, 1, 130, 141  # exit statuses; the last one is that of a broken pipe
@@ -41,7 +37,6 @@ BELONG_TO_CARDS = (
     "tokens_per_batch",
     "activation_checkpointing",
 )
-SETTINGS = "settings"  # among the facts of what was measured: what decides them
 
 DESCRIPTION = """\
 Measure the position bias of language models: how much each layer's attention adds to the residual stream (lambda), how
@@ -60,10 +55,6 @@ examples:
 
 exit status: 0; 1 if a model could not be measured (the others are); 2 if the command is wrong; 130 if it was
 interrupted; 141 if nobody read what it printed"""
-
-
-class RefusedError(InputError):
-    """The command is wrong, whatever the models are."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -285,15 +276,8 @@ def _prompt(typed: argparse.Namespace) -> list[str] | None:
 def _subject_and_text(
     model: Source, text: Callable[[], Text], typed: argparse.Namespace
 ) -> "tuple[Path, Subject, Text]":
-    """Where a model lies, what is known of it, and the text; a model of the hub is fetched, and torch is prepared."""
-    place, origin = model.path, model.given
-    if model.kind == "hub":
-        from position_card.models import hub
-
-        record = typed.out / sources.original(model).name / "model.json"
-        hub.fetch_model(origin, typed.revision, None, record)
-        place = hub.model_place(record)
-        origin = f"{origin} at {revision}" if (revision := hub.revision(record)) else origin
+    """Locate and describe a model, and read the text. A model of the hub is fetched, and torch is prepared."""
+    place, origin = sources.locate(model, typed.revision, typed.out)
     text_documents = text()
 
     import torch  # seconds, which a name that is not there must not cost
@@ -311,13 +295,12 @@ def _subject_and_text(
 def _spans(
     model: Source, prompt: list[str], text: Callable[[], Text], typed: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """Measure what the spans of a prompt weigh in a model, or read what was measured before; none in a dry run."""
+    """Write what the spans of a prompt weigh in a model, and return it; none in a dry run."""
     prompt_name = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
-    folder = typed.out / model.name / "spans" / Source(prompt_name, "named").name
     place, subject, (documents, _, origin) = _subject_and_text(model, text, typed)
 
-    from position_card.card.span_measuring import describe_separation, measure_planned_spans, plan_spans
-    from position_card.probe.measurable import measurable
+    from position_card.card.folder import spans_in
+    from position_card.card.span_measuring import describe_separation, plan_spans
 
     plan = plan_spans(
         subject,
@@ -332,84 +315,30 @@ def _spans(
     plan.announce()
     if typed.dry_run:
         return []
-    names = ("sha256", "parted", "target", "seed", "read", "untrained")
-    settings = _settings(place, subject, {name: plan.facts[name] for name in names})
-    file = folder / "spans.json"
-
-    def read_result() -> tuple[dict[str, Any], Mapping[str, Any]]:
-        result = json.loads(file.read_text(encoding="utf-8"))
-        return result, result["facts"]
-
-    if typed.force or not file.exists():
-        with measurable(subject.opened(place, typed.seed, folder)) as decoder:
-            measure_planned_spans(replace(plan, facts={**plan.facts, SETTINGS: settings}), decoder).save(folder)
-    result = _required(file, read_result, settings)
+    folder = typed.out / model.name / "spans" / Source(prompt_name, "named").name
+    statistics = spans_in(folder, plan, place, force=typed.force)
     runtime.announce(f"read {folder}/spans.md")
-    return [result]
+    return [statistics]
 
 
 def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
-    """Measure a model, or read what was measured of it before, and write its card; no card where none is asked for."""
-    folder = typed.out / model.name
+    """Write the card of a model, and return it by the name of its folder; none in a dry run."""
     place, subject, (documents, text_name, origin) = _subject_and_text(model, text, typed)
 
-    from position_card.card import measuring
-    from position_card.card.card import MEASUREMENTS, Card, load
+    from position_card.card.folder import card_in
+    from position_card.card.measuring import Options, plan_card
 
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
     prompts = (tuple(typed.lengths), typed.prompts, typed.replace)
-    options = measuring.Options(*prompts, *batch, typed.target, typed.seed, typed.recall)
-    plan = measuring.plan_card(subject, documents, options, text_name, origin)
+    options = Options(*prompts, *batch, typed.target, typed.seed, typed.recall)
+    plan = plan_card(subject, documents, options, text_name, origin)
     plan.announce()
     if typed.dry_run:
         return {}
-    choices = {**vars(options), "text": plan.facts["read"]}
-    settings = _settings(place, subject, choices)
-    directory = folder / MEASUREMENTS
-
-    def read_result() -> tuple[Card, Mapping[str, Any]]:
-        card = load(folder)
-        return card, card.measurements.facts
-
-    if typed.force or not directory.exists():
-        unfinished, plan = folder / ".unfinished", replace(plan, facts={**plan.facts, SETTINGS: settings})
-        result = measuring.open_and_measure_card(plan, place, unfinished, measuring.EVERY, settings)
-        Card(result, seed=typed.seed).save_measurements(folder)
-        shutil.rmtree(unfinished, ignore_errors=True)
-    card = _required(directory, read_result, settings)
-    card.save_page(folder)
+    folder = typed.out / model.name
+    card = card_in(folder, plan, place, force=typed.force)
     runtime.announce(f"read {folder}/card.md")
     return {model.name: card}
-
-
-def _settings(place: Path, subject: "Subject", choices: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides what is measured: options and text, and tokenizer, precision and the stamp of the model's files."""
-    tokenizer = hashlib.sha256(f"{subject.tokenizer.to_str()}{subject.before}".encode()).hexdigest()
-    files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
-    settings = {**choices, "precision": subject.precision, "tokenizer": tokenizer, "files": files}
-    return dict(json.loads(json.dumps(settings)))
-
-
-def _required(path: Path, read: Callable[[], tuple[T, Mapping[str, Any]]], settings: Mapping[str, Any]) -> T:
-    """Read what was measured, which names its settings among its facts.
-
-    Raises RefusedError where it was measured otherwise, or cannot be read.
-    """
-    try:
-        result, facts = read()
-        before = facts.get(SETTINGS, {})
-    except InputError as error:
-        raise RefusedError(f"{str(error).partition('; ')[0]}; type --force to measure anew") from error
-    except (ValueError, LookupError, TypeError, OSError) as error:
-        raise RefusedError(f"{path} is damaged; type --force to measure anew") from error
-    if before != settings:
-        absent = object()  # what another version knew, or did not know yet, differs too
-        names = [name for name in {**before, **settings} if before.get(name, absent) != settings.get(name, absent)]
-        raise RefusedError(
-            f"{path.parent} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), "
-            "or --force to replace it"
-        )
-    return result
 
 
 def _statistics(card: "Card") -> dict[str, Any]:

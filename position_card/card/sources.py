@@ -25,6 +25,10 @@ MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 mil
 MOST_COMPARED = 4  # models in one figure, untrained copies included: the rows of a printed page
 
 
+class RefusedError(InputError):
+    """The command is wrong, whatever the models are."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a model or a text comes from."""
@@ -84,6 +88,21 @@ def source(given: str, known: Collection[str] = ()) -> Source:
 def original(model: Source) -> Source:
     """The model that an untrained copy is of; any other is itself."""
     return replace(model, untrained=None)
+
+
+def locate(model: Source, revision: str | None, out: Path) -> tuple[Path, str]:
+    """Return the directory or file of a model, and where it comes from in words; one of the hub is fetched.
+
+    The record of its files is written into its folder in `out`. Raises InputError where it cannot be fetched.
+    """
+    if model.kind != "hub":
+        return model.path, model.given
+    from position_card.models import hub  # here, since whether the network may be used is read where it is imported
+
+    record = out / original(model).name / "model.json"
+    hub.fetch_model(model.given, revision, None, record)
+    commit = hub.revision(record)
+    return hub.model_place(record), f"{model.given} at {commit}" if commit else model.given
 
 
 def with_copies(models: Sequence[Source], untrained: int) -> list[Source]:
