@@ -5,7 +5,7 @@
 
 TABLES["scorecard"] = Row(
     "One verdict for each claim of the papers, and every comparison behind it; the text is what a run of all or of the scorecard ends with.",
-    "verdicts.pages:made",
+    "verdicts.pages:scorecard_outputs",
     {
         "checks": expand("results/tables/{table}.csv", table=registry.claim_tables(CLAIMS)),
         "claims": project("published/claims.csv"),

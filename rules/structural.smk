@@ -91,7 +91,7 @@ FIGURES |= {
         {name: project(f"evidence/structural/language-model/{file}.csv") for name, file in STRUCTURAL_EVIDENCE.items()},
     ),
     "structural/forces": Row(
-        "Propositions 4.2-4.5: what depth, mixing, positional bias and diagonal content do to early tokens' share.",
+        "Propositions 4.2-4.5: what depth, residual mixing, positional bias and diagonal content do to early tokens' share.",
         "structural.figures:forces",
         {"table": "results/theory/forces.csv"},
     ),

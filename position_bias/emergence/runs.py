@@ -124,7 +124,7 @@ OF_RESIDUAL_SINKS: Shown = {  # our addition: the paper does not say which netwo
     "fig8c": ("gaussian", "residual-prefix"),
 }
 ALL_SINKS = OF_SINKS | {f"{figure}_residual": shown for figure, shown in OF_RESIDUAL_SINKS.items()}
-# What tables are of: all that a figure shows, and the fixed vocabulary with lambda = 0.
+# What tables are of: all that a figure shows, and the fixed vocabulary without anisotropy.
 IN_TABLES = tuple(dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *ALL_SINKS.values(), ("isotropic", "plain")]))
 
 

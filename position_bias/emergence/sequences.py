@@ -170,7 +170,7 @@ def _normal(task: RetrievalTask, shape: tuple[int, ...], generator: torch.Genera
 
 
 def _class_vectors(task: RetrievalTask, means: Tensor, shared: Tensor) -> Tensor:
-    """(mu + lambda omega) / sqrt(1 + lambda^2) (App. L), or mu / sqrt(1 + eps^2), to which noise is added (App. J)."""
+    """Return (mu + a omega) / sqrt(1 + a^2) of anisotropy a (App. L), or mu / sqrt(1 + eps^2) before noise (App. J)."""
     if task.vocabulary == "gaussian":
         return means / math.sqrt(1 + task.noise**2)
     return (means + task.anisotropy * shared) / math.sqrt(1 + task.anisotropy**2)

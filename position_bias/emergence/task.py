@@ -29,7 +29,7 @@ class Numbers:
     labels: Annotated[Count, "labels of the classes"] = 32  # L
     width: Annotated[int, Bounds(2, 65536, multiple=2), "coordinates of a token, in pairs for rotations"] = 64  # d
     noise: Annotated[float, Bounds(0, 1000), "epsilon, spread within a class over that between classes"] = 0.75
-    anisotropy: Annotated[float, Bounds(0, 1000), "lambda, share of the common direction of fixed items"] = 0.75
+    anisotropy: Annotated[float, Bounds(0, 1000), "share of the common direction of fixed items"] = 0.75
     scale: Annotated[Convention, "1/width is a coordinate's variance, or released: its standard deviation"] = "paper"
     middle: Annotated[Convention, "the middle item is n/2, or the one after it as in the authors' code"] = "paper"
 

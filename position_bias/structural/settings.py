@@ -53,7 +53,7 @@ class RecallSettings:
 
 @section
 class Structural:
-    """Herasimchyk et al. 2026: content, mixing and positional bias of language models."""
+    """Herasimchyk et al. 2026: content, residual mixing and positional bias of language models."""
 
     fig1: Annotated[Names, "the models of Figure 1, if they are measured; Figure 2 shows the others"]
     pretrained: Pretrained

@@ -43,7 +43,9 @@ FINDINGS = {  # question -> figure and claims
 }
 
 
-def made(checks: list[pd.DataFrame], claims: Path, published: Path, level: float) -> dict[str, pd.DataFrame | str]:
+def scorecard_outputs(
+    checks: list[pd.DataFrame], claims: Path, published: Path, level: float
+) -> dict[str, pd.DataFrame | str]:
     """The scorecard and every comparison behind it: tables (csv, comparisons), pages (md, comparisons_md) and a text.
 
     `checks` are the tables of checks in the order of the registry at `claims`; `published` is published/values.csv.
