@@ -114,6 +114,16 @@ def test_what_is_signed_counts_every_claim_once():
         assert sorted(claim for claim in listed if claim in claims) == sorted(claims)
 
 
+def test_pages_are_what_their_texts_and_the_kept_files_make(tmp_path, monkeypatch):
+    front, *marks = papers.COUNTED
+    (tmp_path / "README.md").write_text(front.read_text())
+    monkeypatch.setattr(papers, "PAGES", tmp_path / "papers")
+    monkeypatch.setattr(papers, "COUNTED", (tmp_path / "README.md", *marks))
+    papers.main()
+    assert (tmp_path / "README.md").read_text() == front.read_text()
+    assert {path.stem: path.read_text() for path in (tmp_path / "papers").iterdir()} == TEXTS
+
+
 def test_the_readme_and_the_page_of_counts_count_the_scorecard():
     theirs = SCORES[(SCORES["whose"] != "ours") & ~SCORES["doubted"]]
     for page in (ROOT / "README.md", ROOT / "docs/papers/README.md"):
