@@ -43,7 +43,7 @@ def card_in(folder: Path, plan: CardPlan, place: Path, *, force: bool) -> Card:
         card = load(folder)
         before = card.measurements.facts.get(SETTINGS, {})
     except InputError as error:
-        raise RefusedError(f"{str(error).partition('; ')[0]}; type --force to measure anew") from error
+        raise RefusedError(f"{str(error).rpartition('; ')[0]}; type --force to measure anew") from error
     except (ValueError, LookupError, TypeError, OSError) as error:
         raise _damaged(folder / MEASUREMENTS) from error
     _require_same(folder, before, settings)

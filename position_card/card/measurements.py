@@ -74,15 +74,18 @@ def read(directory: Path) -> Measurements:
         labels = artifacts.read_labels(files[-1])
         if labels.get("format") == FORMAT:
             return _read(directory, files, labels["facts"])
-    except (InputError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
-        raise InputError(f"{directory} is damaged; measure it anew") from error
+    except (ValueError, LookupError, TypeError, AttributeError, OSError) as error:
+        reason = (
+            f"a file {error.reason}" if isinstance(error, artifacts.UnusableError) else " ".join(str(error).split())
+        )
+        raise InputError(f"{directory} is damaged ({reason}); measure it anew") from error
     raise InputError(f"{directory} was written by another version of position-card; measure it anew")
 
 
 def _read(directory: Path, files: Sequence[Path], facts: Mapping[str, Any]) -> Measurements:
     lengths = {part.n: part for part in map(measurement.read, files)}
     if set(facts["prompts"]) != set(map(str, lengths)):
-        raise InputError("the file of a length is missing")
+        raise ValueError("the file of a length is missing")
     file, replacement = directory / REPLACEMENT, None
     if file.exists():
         labels = artifacts.read_labels(file)

@@ -58,10 +58,13 @@ SPOILED = {
     "nothing there": (shutil.rmtree, "is not the folder of a model's card"),
     "a page alone": (lambda card: shutil.rmtree(card / "measured"), "is not the folder of a model's card"),
     "a file for the folder": (lambda card: (shutil.rmtree(card), card.write_text("")), "is not the folder"),
-    "a length missing": (lambda card: (card / "measured/n12.safetensors").unlink(), "is damaged; measure it anew"),
+    "a length missing": (
+        lambda card: (card / "measured/n12.safetensors").unlink(),
+        "is damaged (the file of a length is missing)",
+    ),
     "all lengths missing": (lambda card: [file.unlink() for file in card.glob("measured/n*")], "is damaged"),
-    "a length cut short": (lambda card: cut(card / "measured/n24.safetensors"), "is damaged; measure it anew"),
-    "recall cut short": (lambda card: cut(card / "measured/recalled.safetensors"), "is damaged; measure it anew"),
+    "a length cut short": (lambda card: cut(card / "measured/n24.safetensors"), "is damaged (a file cannot be read"),
+    "recall cut short": (lambda card: cut(card / "measured/recalled.safetensors"), "is damaged (a file cannot be read"),
     "a file of another name": (lambda card: (card / "measured/nine.safetensors").write_text("9"), "is damaged"),
     "another version": (other_version, "was written by another version of position-card; measure it anew"),
 }
