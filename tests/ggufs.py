@@ -94,14 +94,16 @@ def write(
     else:
         writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_tokenizer_model("gpt2")
-    letters = [chr(33 + place) for place in range(config.vocab_size)]
-    writer.add_token_list(letters)
-    writer.add_token_types([1] * len(letters))
-    writer.add_token_merges([])
+    tokens = [*(chr(63 + place) for place in range(config.vocab_size - 1)), "ab"]
+    writer.add_token_list(tokens)
+    writer.add_token_types([1] * len(tokens))
+    writer.add_token_merges(["a b"])
     for key, value in values.items():
         add = (
             writer.add_string
             if isinstance(value, str)
+            else writer.add_bool
+            if isinstance(value, bool)
             else writer.add_uint32
             if isinstance(value, int)
             else writer.add_float32

@@ -156,6 +156,7 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         "prompts": {str(n): prompt_set.facts() for n, prompt_set in prompts.items()},
         "predicted": PREDICTED,
         "target": target_in_words,
+        "tokenizer": subject.tokenizer_note,
         "before": [tokenizer.id_to_token(token) for token in subject.before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),

@@ -229,6 +229,8 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
         yield "recall", f"{counted(recall.contexts, 'context')} of {recall.n} words, and cues of {recall.cue}"
     elif why_not := facts.get("without recall"):
         yield "recall", f"not measured: {why_not}"
+    if note := facts.get("tokenizer"):
+        yield "tokenizer", note
     before = facts["before"]
     yield (
         "special tokens",

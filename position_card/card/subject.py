@@ -26,6 +26,7 @@ class Subject:
     untrained: int | None = None  # the number of an untrained copy
     quantisation: str | None = None  # how the weights of a GGUF file are stored
     gpus: int = 1  # over which the weights are spread
+    tokenizer_note: str | None = None  # what the file says of its tokenizer that is not done
 
     @property
     def placed(self) -> str:
@@ -79,4 +80,5 @@ def read_subject(
         untrained,
         files.gguf.quantisation if files.gguf else None,
         gpus,
+        opening.tokenizer_note(tokenizer or place),
     )

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from position_card.card.sources import TEXTS, Source, files_of_text
-from position_card.core.runtime import InputError, announce, seed
+from position_card.core.runtime import InputError, announce, opened, seed
 from position_card.models import hub, tokens
 from position_card.models.tokens import TokenIds
 from position_card.texts import corpus
 
+BYTE_ORDER_MARK = "\ufeff"  # with which some editors begin a file
 COLUMN = "text"  # of lines of JSON and of data sets
 CHARACTERS = 4_000_000  # of a text that are read
 LONGEST = 64_000_000  # characters of a line of JSON
@@ -79,12 +80,8 @@ def read_prompt(name: str) -> str:
     """The text of a prompt in a file, or - for standard input. Raises InputError for what cannot be read."""
     if name == "-":
         return _standard_input(CHARACTERS)
-    try:
-        with Path(name).expanduser().open(encoding="utf-8-sig") as lines:
-            return lines.read(CHARACTERS)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it is not encoded in UTF-8 ({error.reason})"
-        raise InputError(f"prompt {name} cannot be read: {reason}, seen from {Path.cwd()}") from error
+    with opened(name, f"prompt {name}") as lines:
+        return str(lines.read(CHARACTERS))
 
 
 def _standard_input(most: int = -1) -> str:
@@ -96,7 +93,7 @@ def _standard_input(most: int = -1) -> str:
         text.encode()  # which refuses what a terminal in another encoding lets pass
     except UnicodeError as error:
         raise InputError("standard input is not encoded in UTF-8; convert it, or give a file") from error
-    return text
+    return text.removeprefix(BYTE_ORDER_MARK)
 
 
 def first_characters(characters: int, texts: Iterable[str]) -> Iterator[str]:
@@ -183,18 +180,15 @@ def _had(counts: Mapping[int, int]) -> str:
 
 
 def _file_documents(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8") as lines:
-            if path.suffix == ".txt":
-                yield lines.read(CHARACTERS)
-                return
-            for number, line in enumerate(iter(lambda: lines.readline(LONGEST), ""), start=1):
-                if len(line) == LONGEST:
-                    raise InputError(f"text {path}, line {number}, has {LONGEST:,} characters or more; split it")
-                if line.strip():
-                    yield _line_document(line, f"text {path}, line {number}")
-    except UnicodeDecodeError as error:
-        raise InputError(f"text {path} is not encoded in UTF-8 ({error.reason}); convert it") from error
+    with opened(path, f"text {path}") as lines:
+        if path.suffix == ".txt":
+            yield lines.read(CHARACTERS)
+            return
+        for number, line in enumerate(iter(lambda: lines.readline(LONGEST), ""), start=1):
+            if len(line) == LONGEST:
+                raise InputError(f"text {path}, line {number}, has {LONGEST:,} characters or more; split it")
+            if line.strip():
+                yield _line_document(line, f"text {path}, line {number}")
 
 
 def _line_document(line: str, place: str) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 from tqdm import tqdm
 
@@ -136,6 +136,22 @@ def progress(items: Iterable[T], description: str, total: int, already_done: int
         if (tenth := 10 * done // total) > last_tenth:
             last_tenth = tenth
             log.info("%s: %d of %d, %.1f s", description, done, total, time.monotonic() - started)
+
+
+@contextmanager
+def opened(path: str | Path, name: str, mode: Literal["r", "rb"] = "r") -> Iterator[Any]:
+    """Open a file that a user named, to read bytes ("rb") or text in UTF-8, with or without a byte order mark.
+
+    Raises InputError, which calls the file by its `name`, where it may not be read and where its text is in another
+    encoding.
+    """
+    try:
+        with Path(path).expanduser().open(mode, encoding="utf-8-sig" if mode == "r" else None) as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not encoded in UTF-8 ({error.reason}); convert it") from error
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror or error}, seen from {Path.cwd()}") from error
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, opened
 
 CONFIGURATION = "config.json"
 SINGLE = "model.safetensors"
@@ -143,8 +143,8 @@ class ModelFiles:
 
 def sha256(file: Path) -> str:
     """The SHA-256 of what a file holds, which tells it from others of its name and size."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    with opened(file, f"file {file}", "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def model_files(directory: str | Path) -> ModelFiles:
@@ -204,7 +204,9 @@ def read(directory: Path, name: str) -> dict[str, Any]:
     """What a file of JSON in a model's directory holds. Raises InputError where it is no mapping, or unreadable."""
     file = directory / name
     place = f"model directory {directory} has a {name}"
-    if (size := file.stat().st_size) > LARGEST:
+    with opened(file, f"file {file}", "rb") as content:
+        size = os.fstat(content.fileno()).st_size
+    if size > LARGEST:
         raise InputError(f"{place} of {size / 1e6:.0f} MB, which no model has; {AGAIN}")
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
@@ -233,7 +235,7 @@ def _faults(described: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _damaged(shard: Path, error: Exception) -> str:
-    with shard.open("rb") as file:
+    with opened(shard, f"file {shard}", "rb") as file:
         pointer = file.read(16).startswith(b"version https://")
     if pointer:
         return f"has a Git LFS pointer in place of {shard.name}; fetch the file itself (git lfs pull)"

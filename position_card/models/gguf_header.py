@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 from pathlib import Path
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, opened
 from position_card.models.files import GgufHeader, ModelFiles, Value
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
@@ -66,8 +66,13 @@ def gguf_files(file: Path) -> ModelFiles:
     one part of several, a scaled rotation, or another number of blocks than the file counts.
     """
     try:
-        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with (
+            opened(file, f"GGUF file {file}", "rb") as content,
+            mmap.mmap(content.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             header = _read(_Bytes(data))
+    except InputError:
+        raise
     except (OSError, ValueError, RecursionError, struct.error) as error:
         raise InputError(f"GGUF file {file} cannot be read: {' '.join(str(error).split())}; {AGAIN}") from error
     for fault in _misread(header):

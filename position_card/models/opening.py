@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from transformers import (
 )
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
+from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS, GGUF_TOKENIZER_MAPPING
 from transformers.modeling_gguf_pytorch_utils import (
     GGUF_TO_TRANSFORMERS_MAPPING,
     TENSOR_PROCESSORS,
@@ -35,7 +37,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from position_card.core import devices
-from position_card.core.runtime import InputError, log
+from position_card.core.runtime import InputError, announce, log
 from position_card.models import families, files, gguf_header
 from position_card.models.tokens import TokenIds, failed
 
@@ -142,10 +144,8 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
         raise InputError(f"{place}, which needs code of its own, and none is run; use one that the library knows")
     with _opening(source):
         config = AutoConfig.from_pretrained(**source.reading)
-    if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise InputError(f"{place}, which is not a decoder; use a causal language model")
-    if getattr(config.get_text_config(), "num_attention_heads", None) is None:
-        raise InputError(f"{place}, which has no attention heads; use a decoder with softmax attention")
+    if fault := decoder_fault(config):
+        raise InputError(f"{place}, {fault}")
     if getattr(config, "slow_but_exact", False) and getattr(config, "pretraining_tp", 1) > 1:
         raise InputError(
             f"{place} with slow_but_exact, which hides what attention adds; set slow_but_exact to false in config.json"
@@ -153,15 +153,42 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
     if getattr(config, "quantization_config", None) == {}:
         del config.quantization_config  # it says nothing, but `transformers` would look for a method in it
     config.return_dict = True  # whatever config.json says: results are read by name
+    _drop_attention(config, source.place)
     _require_described(source, config)
     return config
+
+
+def decoder_fault(config: PretrainedConfig) -> str | None:
+    """Why no model with this configuration is measured, after "which" or "whose"; None where it may be one that is."""
+    text = config.get_text_config()
+    if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        if text is not config and not config.is_encoder_decoder:
+            return "whose text decoder transformers does not open by itself; use a model of text alone"
+        return "which is not a decoder; use a causal language model"
+    if getattr(text, "num_attention_heads", None) is None:
+        return "which has no attention heads; use a decoder with softmax attention"
+    if missing := [name for name in ("num_hidden_layers", "hidden_size", "vocab_size") if not hasattr(text, name)]:
+        return f"whose configuration does not say its {' and '.join(missing)}; use another decoder"
+    return None
+
+
+def _drop_attention(config: PretrainedConfig, place: str) -> None:
+    """Forget which kind of attention a configuration names, which may not be installed; eager attention is opened."""
+    named = config._attn_implementation
+    waiting = [config]
+    while waiting:
+        part = waiting.pop()
+        part._attn_implementation_internal = None
+        waiting += [inner for name in part.sub_configs if (inner := getattr(part, name, None)) is not None]
+    if named not in (None, "eager", "sdpa"):
+        announce(f"{place} names {named} as its attention, which is left aside: what is measured is eager attention")
 
 
 def longest(config: PretrainedConfig) -> int | None:
     """Return the most tokens that a model is made for; None where its positions know no end, as those of ALiBi."""
     text = config.get_text_config()
     limits = (REFUSED_BEYOND,) if families.family_of(config) else LIMITS
-    return next((int(limit) for name in limits if (limit := getattr(text, name, None))), None)
+    return next((int(limit) for name in limits if (limit := getattr(text, name, None)) and limit > 0), None)
 
 
 def lengths(config: PretrainedConfig, wanted_lengths: Iterable[int]) -> list[int]:
@@ -173,6 +200,37 @@ def lengths(config: PretrainedConfig, wanted_lengths: Iterable[int]) -> list[int
     if most is not None and most < SHORTEST:
         raise InputError(f"this model takes {most} tokens, but a measurement needs prompts of at least {SHORTEST}")
     return sorted({n if most is None else min(n, most) for n in wanted_lengths})
+
+
+def tokenizer_note(place: str | Path) -> str | None:
+    """What the header of a GGUF file says of its tokenizer that `transformers` does otherwise; None where it is alike.
+
+    Text is split before merges as `tokenizer.ggml.pre` says. What it names that `transformers` does not know is split
+    as GPT-2 splits it.
+    """
+    source = files_of(place) if Path(place).is_file() else None
+    if source is None or source.gguf is None:
+        return None
+    values = source.gguf.values
+    split, unread = values.get("tokenizer.ggml.pre"), []
+    if values.get("tokenizer.ggml.model") == "gpt2" and split not in (*GGUF_PRE_TOKENIZER_SPLITS, *SPLIT_AS_GPT2):
+        unread.append(f"text is split as by GPT-2, since transformers does not know the file's own way, {split!r}")
+    for key, value in values.items():
+        name = key.removeprefix("tokenizer.ggml.")
+        if name not in (key, *READ_OF_TOKENIZERS) and not name.endswith("_token_id"):
+            unread.append(f"transformers does not read {key} = {value!r:.40}")
+    return re.sub(r"[^\w .,;:='-]", "?", "; ".join(unread)) or None  # on a page, words of strangers are no Markdown
+
+
+def _require_blank(tokenizer: Tokenizer, header: files.GgufHeader, place: str) -> None:
+    """Raise InputError where a tokenizer puts a blank before a text and its GGUF file says not to, or the reverse."""
+    wanted, key = header.values.get("tokenizer.ggml.add_space_prefix"), "tokenizer.ggml.add_space_prefix"
+    found = "".join(tokenizer.encode("a", add_special_tokens=False).tokens).startswith(BLANKS)
+    if isinstance(wanted, bool) and wanted != found:
+        raise InputError(
+            f"{place} says {key} = {str(wanted).lower()}, but transformers puts {'a' if found else 'no'} blank before "
+            "a text; give the tokenizer of the model (--tokenizer DIR)"
+        )
 
 
 def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
@@ -192,6 +250,8 @@ def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
         tokenizer = AutoTokenizer.from_pretrained(**source.reading)
         if not tokenizer.is_fast:
             raise InputError(f"the tokenizer of {directory} is not a fast one; save it again from AutoTokenizer")
+        if source.gguf:
+            _require_blank(tokenizer.backend_tokenizer, source.gguf, source.place)
         return framing(tokenizer.backend_tokenizer)
 
 
@@ -239,7 +299,10 @@ def _load(
             device_map=None if device == "cpu" else device,
         )
     for keys, fault in (("missing_keys", "lacks weights"), ("unexpected_keys", "has weights that its model does not")):
-        if names := sorted(map(str, loading[keys])):
+        names = sorted(map(str, loading[keys]))
+        if keys == "unexpected_keys" and config.get_text_config() is not config:
+            names = _of_decoder(names, source)
+        if names:
             raise InputError(
                 f"{source.place} {fault}: {', '.join(names[:5])}{' and others' if names[5:] else ''}; "
                 "config.json and the weights are of two models, or parts were lost: build or copy it again"
@@ -247,6 +310,17 @@ def _load(
     if device == "balanced" and {"cpu", "disk"} & set(map(str, getattr(model, "hf_device_map", {}).values())):
         raise InputError(f"{source.place} does not fit on its GPUs; give it more of them (gpus)")
     return model
+
+
+def _of_decoder(unexpected: Iterable[str], source: files.ModelFiles) -> list[str]:
+    """Which of the unexpected tensors lie among those of the text decoder; others are of what reads images or sounds.
+
+    Those of the decoder have names that begin alike, but for those of its head.
+    """
+    others = set(unexpected)
+    own = [name.split(".")[:-1] for name in source.shapes() if name not in others and not name.startswith("lm_head.")]
+    begin = ".".join(os.path.commonprefix(own))  # of lists, so of whole parts of names
+    return [name for name in sorted(others) if not begin or name.startswith(f"{begin}.")]
 
 
 def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> None:
@@ -297,6 +371,16 @@ def _require_single(source: files.ModelFiles, stored: Iterable[str], model: PreT
             names_by_target[target][part] = name
 
 
+EXPERTS = ("expert_count", "expert_used_count")  # 0 of them say nothing
+# What a GGUF file says of its tokenizer that is read, or that decides nothing where a text is cut into tokens.
+READ_OF_TOKENIZERS = (
+    *(key.removeprefix("ggml.") for names in GGUF_TOKENIZER_MAPPING.values() for key in names),
+    "token_type_count",
+    "add_sep_token",
+)
+SPLIT_AS_GPT2 = (None, "default", "gpt-2", "gpt2", "olmo", "jais", "mpt")  # by llama.cpp, too
+BLANKS = ("\N{LOWER ONE EIGHTH BLOCK}", "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}", " ")  # as tokens begin with one
+
 # What a GGUF file says of a model that its tensors say, too, or that changes nothing where there is no scaled rotation.
 SHOWN_BY_SHAPES = (
     "attention.key_length",
@@ -319,7 +403,7 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
     assert source.gguf is not None
     known_keys = GGUF_TO_TRANSFORMERS_MAPPING["config"].get(source.gguf.architecture, {})
     for key, value in source.gguf.model_values().items():
-        if key not in known_keys and key not in SHOWN_BY_SHAPES:
+        if key not in known_keys and key not in SHOWN_BY_SHAPES and not (value == 0 and key in EXPERTS):
             raise InputError(
                 f"{source.place} says {key} = {value}, which would be left out where it is opened; use the model's "
                 "safetensors"

@@ -109,6 +109,8 @@ def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Gener
     try:
         for row in rows:
             text = row[column]
+            if isinstance(text, str):
+                text = text.removeprefix("\ufeff")  # a byte order mark, which the reader of text leaves there
             if not isinstance(text, str):
                 raise InputError(f"{place}, holds {text!r:.40} in column {column!r}, which is no text; name another")
             yield text

@@ -1,6 +1,7 @@
 """Texts of every kind, and the prompts that are cut from them."""
 
 import io
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from position_card.card import texts
 from position_card.card.sources import source
+from position_card.core import runtime
 from tests.position_card.card.conftest import numbered
 from tests.refusals import refused
 
@@ -42,6 +44,38 @@ def test_a_directory_that_is_no_data_set_has_a_plain_remedy(tmp_path):
     (tmp_path / "lines.json").write_text('{"words": "one"}')
     with refused(tmp_path, "'text'", ".txt", ".jsonl"):
         list(texts.stored_documents(source(str(tmp_path))))
+
+
+MARKED = "\ufeff"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text(f"{MARKED}one", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text(f'{MARKED}{{"text": "two"}}\n{{"text": "three"}}\n', encoding="utf-8")
+    assert list(texts.stored_documents(source(str(tmp_path)))) == ["one", "two", "three"]
+    assert texts.read_prompt(str(tmp_path / "a.txt")) == "one"
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{MARKED}four"))
+    assert texts.read_prompt("-") == "four"
+
+
+@pytest.mark.parametrize(("name", "lines"), [("train.csv", "text\none\n"), ("train.tsv", "text\none\n")])
+def test_a_byte_order_mark_is_no_part_of_a_data_set(tmp_path, name, lines):
+    pytest.importorskip("datasets", reason="data sets are read by the extra position-card[datasets]")
+    (tmp_path / name).write_text(MARKED + lines, encoding="utf-8")
+    assert list(texts.stored_documents(source(str(tmp_path)))) == ["one"]
+
+
+def test_a_text_that_may_not_be_read_is_one_line(tmp_path, monkeypatch):
+    """As root, all may be read: the system says no by itself only of a directory."""
+    (tmp_path / "a.txt").write_text("one")
+    monkeypatch.setattr(runtime.Path, "open", Mock(side_effect=PermissionError(13, "Permission denied")))
+    with refused(tmp_path / "a.txt", "Permission denied"):
+        list(texts.stored_documents(source(str(tmp_path / "a.txt"))))
+
+
+def test_a_prompt_that_is_a_directory_is_one_line(tmp_path):
+    with refused(tmp_path, "Is a directory"):
+        texts.read_prompt(str(tmp_path))
 
 
 def test_another_encoding_is_one_line(tmp_path):

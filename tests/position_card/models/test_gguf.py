@@ -8,6 +8,7 @@ import torch
 from position_card.measures.measure import measure_decoder
 from position_card.models import opening
 from tests.ggufs import CLASSES, small, tensors, write
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("architecture", CLASSES)
@@ -25,6 +26,47 @@ def test_a_file_is_measured_as_the_safetensors_of_its_weights(architecture, tmp_
     np.testing.assert_allclose(found.influence, expected.influence, rtol=2e-4, atol=1e-8)
     for estimator, values in expected.mixing.items():
         np.testing.assert_allclose(found.mixing[estimator], values, rtol=1e-5, err_msg=estimator)
+
+
+def test_no_experts_say_nothing(tmp_path):
+    model = small("llama")
+    file = write(tmp_path / "small.gguf", model, "llama", **{"llama.expert_count": 0, "llama.expert_used_count": 0})
+    opened = opening.open_decoder(file)
+    for name, parameter in model.named_parameters():
+        np.testing.assert_allclose(opened.get_parameter(name).detach(), parameter.detach(), atol=3e-7, err_msg=name)
+    with refused("expert_count = 2"):
+        opening.open_decoder(write(tmp_path / "other.gguf", model, "llama", **{"llama.expert_count": 2}))
+
+
+def test_a_blank_that_the_file_wants_and_nobody_puts_is_refused(tmp_path):
+    """Its tokens are those of a byte-level vocabulary, before which transformers puts none."""
+    key = "tokenizer.ggml.add_space_prefix"
+    opening.open_tokenizer(write(tmp_path / "without.gguf", small("qwen2"), "qwen2", **{key: False}))
+    with refused("with.gguf", f"{key} = true", "no blank", "--tokenizer"):
+        opening.open_tokenizer(write(tmp_path / "with.gguf", small("qwen2"), "qwen2", **{key: True}))
+
+
+@pytest.mark.parametrize(
+    ("says", "named"),
+    [
+        ({"pre": "qwen2"}, None),
+        ({"pre": "default"}, None),
+        ({"pre": "of-tomorrow"}, ("split as by GPT-2", "'of-tomorrow'")),
+        ({"pre": "<b>|"}, ("split as by GPT-2", "'?b??'")),
+        ({"remove_extra_whitespaces": True}, ("does not read tokenizer.ggml.remove_extra_whitespaces = True",)),
+        ({"eot_token_id": 3, "add_bos_token": False}, None),
+    ],
+)
+def test_what_is_done_otherwise_with_a_tokenizer_is_said(says, named, tmp_path):
+    values = {f"tokenizer.ggml.{key}": value for key, value in says.items()}
+    note = opening.tokenizer_note(write(tmp_path / "small.gguf", small("qwen2"), "qwen2", **values))
+    assert note is None if named is None else all(part in note for part in named), note
+
+
+def test_a_start_token_that_the_file_wants_is_put(tmp_path):
+    values = {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": 5}
+    _, before = opening.open_tokenizer(write(tmp_path / "small.gguf", small("qwen2"), "qwen2", **values))
+    assert before == [5]
 
 
 def test_the_header_tells_shapes_and_types(tmp_path):

@@ -5,7 +5,10 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import Llama4Config, Llama4ForConditionalGeneration, XLNetConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from position_card.measures.measure import measure_decoder
 from position_card.models import opening
@@ -28,6 +31,50 @@ def test_a_directory_is_measured_as_the_model_that_was_written(name, tmp_path):
     found = measure_decoder(opening.open_decoder(written(tmp_path, name)), prompts, 24)
     np.testing.assert_allclose(found.influence, expected.influence, rtol=1e-5)
     np.testing.assert_allclose(found.mixing["frobenius"], expected.mixing["frobenius"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+def test_the_attention_that_a_configuration_names_is_left_aside(key, tmp_path, capsys):
+    model = opening.open_decoder(written(tmp_path, **{key: "flash_attention_2"}))
+    assert model.config._attn_implementation == "eager"
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "flash_attention_2" in said
+    assert "eager" in said
+    opening.open_untrained(tmp_path, 0, tmp_path / "folder")
+
+
+def test_the_text_decoder_of_a_model_of_images_is_opened(tmp_path):
+    """Llama 4 keeps its weights beside those that read images; a tensor too many in the decoder is refused."""
+    text = {**decoders.COMMON, "head_dim": 8, "intermediate_size_mlp": 48, "num_local_experts": 2}
+    text |= {"no_rope_layers": [1, 0, 1], "layer_types": ["full_attention"] * 3}
+    vision = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    vision |= {"image_size": 28, "patch_size": 14, "vision_output_dim": 16, "projector_input_dim": 16}
+    vision |= {"projector_output_dim": 16}
+    torch.manual_seed(0)
+    whole = Llama4ForConditionalGeneration(Llama4Config(text_config=text, vision_config=vision)).eval()
+    whole.save_pretrained(tmp_path)
+    opened = opening.open_decoder(tmp_path)
+    tokens = torch.arange(3, 15)[None]
+    with torch.no_grad():
+        np.testing.assert_allclose(opened(tokens).logits, whole(tokens).logits, atol=1e-5)
+    stored = load_file(tmp_path / "model.safetensors")
+    stored["language_model.extra.weight"] = torch.ones(2)
+    save_file(stored, tmp_path / "model.safetensors", {"format": "pt"})
+    with refused("language_model.extra.weight"):
+        opening.open_decoder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [("mamba", "attention heads"), ("llava", "text decoder"), ("clip", "decoder"), ("t5", "not a decoder")],
+)
+def test_what_no_decoder_can_be_made_of_says_why(kind, named):
+    assert named in opening.decoder_fault(CONFIG_MAPPING[kind]())
+
+
+def test_a_length_that_is_no_number_of_tokens_is_no_limit():
+    assert opening.longest(XLNetConfig()) is None
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "bloom"])
