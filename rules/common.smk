@@ -38,6 +38,7 @@ with in_one_line():
         configuration.require_single_keys(file)
     settings.check(config)
     CLAIMS = registry.every_claim(ROOT / "published/claims.csv")
+    CLAIMS += registry.every_addition(ROOT / "published/additions.csv")
 
 
 PRIMARY = config["primary_dataset"]

@@ -4,16 +4,19 @@
 
 
 TABLES["scorecard"] = Row(
-    "One verdict for each claim of the papers, and every comparison behind it; the text is what a run of all or of the scorecard ends with.",
+    "One verdict for each claim of the papers and for each of our additions, and every comparison behind them; the text is what a run of all or of the scorecard ends with.",
     "verdicts.pages:scorecard_outputs",
     {
         "checks": expand("results/tables/{table}.csv", table=registry.claim_tables(CLAIMS)),
         "claims": project("published/claims.csv"),
+        "additions": project("published/additions.csv"),
         "published": project("published/values.csv"),
     },
     {"level": config["rollout"]["level"]},
     outputs={
         "txt": "results/tables/scorecard.txt",
+        "additions": "results/tables/additions.csv",
+        "additions_md": in_report("results/tables/additions.md", "overview/additions", "Tables"),
         "comparisons": "results/tables/comparisons.csv",
         "comparisons_md": in_report("results/tables/comparisons.md", "overview/comparisons", "Tables"),
     },
@@ -24,7 +27,7 @@ TABLES["scorecard"] = Row(
 FILES["findings"] = Row(
     "What the report opens with: four questions, and what this run answers.",
     "verdicts.pages:findings",
-    {"table": "results/tables/scorecard.csv"},
+    {"table": "results/tables/scorecard.csv", "additions": "results/tables/additions.csv"},
     outputs={"rst": "results/findings.rst"},
 )
 FIGURES["scorecard"] = Row(

@@ -6,10 +6,10 @@ as far as the scorecard and the figures allow: one model, one data set, one stud
 
 from pathlib import Path
 
-from position_bias.verdicts.registry import every_claim
+from position_bias.verdicts.registry import every_addition, every_claim
 
 ROOT = Path(__file__).parents[1]
-CLAIMS = every_claim(ROOT / "published/claims.csv")
+CLAIMS = every_claim(ROOT / "published/claims.csv") + every_addition(ROOT / "published/additions.csv")
 PAGES = 2  # of the scorecard: its tables and its figure
 
 SMALL = {  # keys of the configuration whose values it has in place of those of config/test.yaml

@@ -115,9 +115,9 @@ class Project:
             *around, name = key.split(".")
             reduce(getitem, around, config)[name] = value
         path.write_text(yaml.safe_dump(config, sort_keys=False))
-        path = self.root / "published/claims.csv"
-        claims = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(line for line in claims if line.split(",")[0] not in graphs.NOT_SMALL))
+        for path in (self.root / "published/claims.csv", self.root / "published/additions.csv"):
+            claims = path.read_text().splitlines(keepends=True)
+            path.write_text("".join(line for line in claims if line.split(",")[0] not in graphs.NOT_SMALL))
 
     def append(self, file, text):
         with (self.root / file).open("a") as opened:

@@ -4,8 +4,9 @@
     PYTHONPATH=. python tools/papers.py RESULTS    (make keep) first keeps verdicts, tables and images of a run
 
 A text is a Jinja template. It says by hand what a paper claims and prints and why our numbers differ; verdicts, scales
-and our numbers come from docs/scorecard.csv and docs/comparisons.csv, and numbers of tables from files of published/,
-evidence/ and docs/tables/. Claims of a paper that its text does not name follow at its end, in the scorecard's words.
+and our numbers come from docs/scorecard.csv, docs/additions.csv and docs/comparisons.csv, and numbers of tables from
+files of published/, evidence/ and docs/tables/. Counts are those of docs/scorecard.csv, which has no additions. Claims
+of a paper that its text does not name follow at its end, in the scorecard's words.
 """
 
 import math
@@ -24,6 +25,7 @@ from PIL import Image
 
 from position_bias.verdicts import pages, rule
 from position_bias.verdicts.registry import NOTHING, OURS, SCALES
+from position_bias.verdicts.scorecard import effect
 from position_card.core.runtime import InputError, whole_file
 from tools import workflow
 
@@ -36,13 +38,15 @@ SIZES = {"": (760, 2000), "half": (460, 2000), "small": (160, 100)}
 TABLES = ("table1", "table2", "table3", "table4", "table5")  # of `structural`, which stand beside the printed ones
 OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
-ADDITIONS = "additions"  # the page of claims that no paper makes
+ADDITIONS = "additions"  # the page of claims that no paper makes, and their verdicts
 TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 COUNTED = ROOT / "README.md", "<!-- written by make docs -->", "<!-- up to here -->"  # it has the counts, too
-JUDGED = ("scorecard", "comparisons")
+JUDGED = ("scorecard", ADDITIONS, "comparisons")
 SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
 CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
+QUESTIONS = "| question | what we claimed | here | verdict | what would decide |\n|---|---|---|---|---|"
 HEAD = "| what is claimed | the paper | here | verdict | why they differ |\n|---|---|---|---|---|"
+OTHER_SCALE = re.compile(r"; (\w+)( \(.*?\))?: ([^;]+)")  # in what the scorecard says by scale: all but the first
 FORMS: Mapping[str, Callable[[float], float]] = {
     "": lambda value: value,
     "exp": math.exp,  # of a logarithm
@@ -57,6 +61,7 @@ REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA = (
     "Errata found",
 )
 GROUPS: dict[str, str] = {rule.HOLDS: REPRODUCED, rule.FAILS: NOT, rule.NO_EFFECT: NOT, rule.UNDECIDED: LEFT_OPEN}
+TOLD_WITH_EXCEPTIONS = (rule.MOSTLY, rule.MIXED)  # words of which only the exceptions say how far they reach
 GROUPS |= {rule.UNTESTABLE: UNTESTED, rule.ERRATUM: ERRATA}
 
 
@@ -138,6 +143,16 @@ class Page:
         groups[ERRATA] += [errata] if errata else []
         return "\n".join(f"- **{group}**: {'; '.join(titles) or 'none'}." for group, titles in groups.items())
 
+    def answers(self) -> str:
+        """A table of our additions: the question, what we claimed, our number, the verdict, and what would decide."""
+        lines = [QUESTIONS]
+        for row in self.scores.to_dict("records"):
+            self.told.append(row["claim"])
+            open_still = row["would decide"] if row["verdict"] in pages.OPEN else "-"
+            said = f'| <a id="{row["claim"]}"></a>{row["question"]} | {row["statement"]} | {plain(row)} '
+            lines.append(f"{said}| {judged(row)} | {open_still} |")
+        return "\n".join(lines)
+
     def further(self) -> str:
         """A section of the claims that the text has not named, or nothing."""
         left = [claim for claim in self.scores.index if claim not in self.told]
@@ -145,7 +160,7 @@ class Page:
 
     def render(self, text: str) -> str:
         """The page of a text. Raises InputError where it asks for what is not there."""
-        asked = ("claim", "number", "verdict", "item", "figure", "head", "signed", "further")
+        asked = ("claim", "number", "verdict", "item", "figure", "head", "signed", "answers", "further")
         names = {name: getattr(self, name) for name in asked}
         written = TEMPLATES.from_string(text).render(**names, linked=linked, cell=cell, span=spanned, rows=rows_of)
         return re.sub(r"@([\w.-]+)@", lambda found: self.counts(written, found[1]), written)
@@ -169,8 +184,8 @@ def linked(image: str, size: str = "") -> str:
 
 
 def own_scale(row: Mapping[Any, Any]) -> bool:
-    """Whether the verdict on a claim of a paper comes from the scale that the claim is about."""
-    return row["needs"] == NOTHING or row["scale"] == SCALES[-1] or row["verdict"] == rule.UNTESTABLE
+    """Whether the verdict on a claim comes from the scale that the claim is about; what has none is at no other."""
+    return bool(row["own scale"]) or row["verdict"] == rule.UNTESTABLE
 
 
 def judged(row: Mapping[Any, Any]) -> str:
@@ -179,22 +194,19 @@ def judged(row: Mapping[Any, Any]) -> str:
     if row["needs"] != NOTHING and row["verdict"] != rule.UNTESTABLE:
         parts.append(pages.SCALE_NAMES[row["scale"]])
     parts += degree(row)
-    others = [re.split(r"(?: \(.*?\))?: ", part) for part in str(row["by scale"]).split("; ")[1:]]
-    parts += [f"{pages.SCALE_NAMES.get(scale, scale)}: {word}" for scale, word in others if word != row["verdict"]]
+    for scale, models, word in OTHER_SCALE.findall(str(row["by scale"])):
+        parts += [f"{pages.SCALE_NAMES[scale]}{models}: {word}"] if word != row["verdict"] else []
     return "<br>".join(parts)
 
 
 def degree(row: Mapping[Any, Any]) -> Iterator[str]:
     """How many models or comparisons support a claim, which do not, and how many seeds or documents they have."""
-    if isinstance(told := row.get("holds in"), str) and told:
-        exceptions = row["exceptions"] if isinstance(row["exceptions"], str) else ""
-        yield told + (f"; exceptions: {exceptions}" if exceptions else "")
-    elif models := re.search(r"holds in (\d+) of the (\d+) models", row["decides"]):
-        yield f"{models[1]} of {models[2]} models"
-    elif row["decides"].startswith("no counterexample"):
+    if row["decides"].startswith("no counterexample"):
         yield row["decides"]
-    elif rows := re.match(r"\d+ of (\d+) rows", row["decides"]):
-        yield f"{row['rows: holds']} of {rows[1]} comparisons"
+    elif isinstance(told := row["holds in"], str):
+        number = row["rows: fails"] + row["rows: no effect"] if row["verdict"] in TOLD_WITH_EXCEPTIONS else 0
+        named = f"; the exception is {row['exceptions']}" if number == 1 else f"; {number} exceptions"
+        yield told + (named if number else "")
     if row["unit"] == "seed" and row["n"] > 0:
         yield f"n = {row['n']} seeds"
     elif row["unit"] == "model" and row["low"] < row["high"]:
@@ -203,7 +215,7 @@ def degree(row: Mapping[Any, Any]) -> Iterator[str]:
 
 def plain(row: Mapping[Any, Any]) -> str:
     """The comparison that the scorecard shows, in its own words."""
-    return f"{row['quantity']}: {pages.effect(row)}" if pd.notna(row["measured"]) else "no value"
+    return f"{row['quantity']}: {effect(row)}" if pd.notna(row["measured"]) else "no value"
 
 
 def short(value: float) -> str:
@@ -248,36 +260,35 @@ def spanned(path: str, column: str = "value", **where: object) -> str:
     return span(float(row[column]) for row in rows_of(path, **where))
 
 
-def page(path: Path, scores: pd.DataFrame, compared: pd.DataFrame) -> str:
+def page(path: Path, claims: pd.DataFrame, additions: pd.DataFrame, compared: pd.DataFrame) -> str:
     """A page in Markdown, from its text."""
     if path.stem == "README":
-        text = TEMPLATES.from_string(path.read_text()).render(tally(scores))
+        text = TEMPLATES.from_string(path.read_text()).render(tally(claims))
     else:
-        text = Page(path.stem, scores, compared).render(path.read_text())
+        text = Page(path.stem, pd.concat([claims, additions]), compared).render(path.read_text())
     return f"<!-- make docs writes this page from tools/papers/{path.name} -->\n{text.rstrip()}\n"
 
 
-def tally(scores: pd.DataFrame) -> dict[str, object]:
+def tally(claims: pd.DataFrame) -> dict[str, object]:
     """How many claims there are and what came of them, for the page of counts."""
-    theirs = scores[scores["whose"] != OURS]
-    doubted = theirs["doubted"].astype(bool)
-    words = theirs["verdict"].value_counts().index
+    doubted = claims["doubted"].astype(bool)
+    words = claims["verdict"].value_counts().index
     meaning = "; ".join(f"*{word.capitalize()}*: {rule.MEANING[word]}" for word in words) + "."
     counted = {
         "claims": (~doubted).sum(),
         "doubted": doubted.sum(),
-        "by_paper": by_paper(scores),
-        "by_kind": pages.tally(theirs),
+        "by_paper": by_paper(claims),
+        "by_kind": pages.tally(claims),
     }
     return counted | {"meaning": meaning}
 
 
-def by_paper(scores: pd.DataFrame, folder: str = "") -> str:
+def by_paper(claims: pd.DataFrame, folder: str = "") -> str:
     """How many claims of each paper have which verdict, in Markdown; `folder` is where the pages are.
 
     Claims that the paper may not make are left out.
     """
-    theirs = scores[(scores["whose"] != OURS) & ~scores["doubted"].astype(bool)]
+    theirs = claims[~claims["doubted"].astype(bool)]
     words = list(theirs["verdict"].value_counts().index)
     lines = [["paper", "claims", *words], ["---"] * (len(words) + 2)]
     for paper, of_paper in theirs.groupby("paper", sort=False):
@@ -324,13 +335,13 @@ def shrink(image: Path, small: Path, most: tuple[int, int]) -> None:
 
 def main() -> None:
     """Write every page that has a text, and the counts of the README."""
-    scores, compared = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in JUDGED)
+    claims, additions, compared = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in JUDGED)
     PAGES.mkdir(exist_ok=True)
     for path in sorted(TEXTS.glob("*.md")):
-        (PAGES / path.name).write_text(page(path, scores, compared))
+        (PAGES / path.name).write_text(page(path, claims, additions, compared))
     front, start, end = COUNTED
     before, _, rest = front.read_text().partition(start)
-    front.write_text(f"{before}{start}\n\n{by_paper(scores, 'docs/papers/')}\n\n{end}{rest.partition(end)[2]}")
+    front.write_text(f"{before}{start}\n\n{by_paper(claims, 'docs/papers/')}\n\n{end}{rest.partition(end)[2]}")
 
 
 if __name__ == "__main__":

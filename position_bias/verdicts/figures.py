@@ -11,12 +11,12 @@ from matplotlib.patches import Patch
 from matplotlib.typing import ColorType as Colour
 
 from position_bias.verdicts.pages import COUNTED, KIND_NAMES
-from position_bias.verdicts.registry import KINDS, OURS, WHOSE
-from position_bias.verdicts.rule import ERRATUM, FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE
-from position_card.drawing.looks import INDIGO, ORANGE, VERMILION, legend
+from position_bias.verdicts.registry import KINDS, WHOSE
+from position_bias.verdicts.rule import ERRATUM, FAILS, HOLDS, MIXED, MOSTLY, NO_EFFECT, UNDECIDED, UNTESTABLE
+from position_card.drawing.looks import INDIGO, VERMILION, legend
 from position_card.drawing.style import PAGE, SMALLEST
 
-_, SECONDARY, _ = WHOSE
+_, SECONDARY = WHOSE
 BAR, ABOVE = 0.75, 0.3  # lines: the height of a bar, and what is left free above a heading
 LINE = 0.165  # inches
 PAPERS = {
@@ -29,10 +29,12 @@ PAPERS = {
 
 COLOURS: dict[str, Colour] = {  # of verdicts, in their order: each is lighter than the one before
     HOLDS: INDIGO,
+    MOSTLY: "#5243a8",
     FAILS: VERMILION,
-    ERRATUM: ORANGE,
-    NO_EFFECT: "0.74",
-    UNDECIDED: "0.89",
+    MIXED: "#b88a6c",
+    ERRATUM: "#ecab2e",
+    NO_EFFECT: "0.795",
+    UNDECIDED: "0.898",
     UNTESTABLE: "white",
 }
 
@@ -40,9 +42,9 @@ COLOURS: dict[str, Colour] = {  # of verdicts, in their order: each is lighter t
 def counts(table: pd.DataFrame) -> Figure:
     """A bar for each kind of claim of each paper, whose parts count verdicts. `table` is a scorecard.
 
-    Claims that we add, and those that are not counted, are left out.
+    Claims that are not counted are left out.
     """
-    claims = table[(table["whose"] != OURS) & ~table["doubted"].astype(bool)]
+    claims = table[~table["doubted"].astype(bool)]
     total = claims["verdict"].value_counts().reindex(list(COLOURS), fill_value=0)
     lines: list[tuple[str, pd.Series | None]] = []  # a heading, which has no bar, and the kinds of claims below it
     for paper, of_paper in claims.groupby("paper", sort=False):
@@ -51,8 +53,8 @@ def counts(table: pd.DataFrame) -> Figure:
             if len(of_kind := of_paper.loc[of_paper["kind"] == kind, "verdict"]):
                 lines.append((f"{KIND_NAMES[kind]}: {len(of_kind)}", of_kind.value_counts()))
     papers = claims["paper"].nunique()
-    label = f"Of {len(claims)} claims of {papers} papers {total[HOLDS]} hold, {total[FAILS]} fail"
-    label += f" and {total[UNDECIDED]} are undecided"
+    label = f"Of {len(claims)} claims of {papers} papers {total[HOLDS]} hold, {total[MOSTLY]} mostly hold, "
+    label += f"{total[FAILS]} fail and {total[UNDECIDED]} are undecided"
     places = np.arange(len(lines)) + ABOVE * np.cumsum([count is None for _, count in lines])
     figure, axes = plt.subplots(figsize=(PAGE, LINE * places[-1] + 0.4), label=label)
     axes.set_yticks(places, [name for name, _ in lines])
@@ -64,10 +66,9 @@ def counts(table: pd.DataFrame) -> Figure:
             _bar(axes, place, count)
     axes.set(ylim=(places[-1] + 0.5, places[0] - 0.5), xlabel="number of claims")
     entries = [Patch(label=COUNTED[word], **_filled(colour)) for word, colour in COLOURS.items() if total[word]]
-    judged, settled = (claims["verdict"] != UNTESTABLE).sum(), claims["settled"].sum()
     told = (
-        f"n = {len(claims)} claims. {settled} of {judged} verdicts are at the scale of the claim, the "
-        "others at a smaller one. Claims that we add, or do not count, are not shown."
+        f"n = {len(claims)} claims. {claims['settled'].sum()} are decided at the scale that they are about. "
+        "Our additions, and claims that are not counted, are not shown."
     )
     legend(figure, entries, settings=told)
     return figure
@@ -85,7 +86,10 @@ def _bar(axes: Axes, place: float, count: pd.Series) -> None:
     for word, colour in COLOURS.items():
         if number := int(count.get(word, 0)):
             axes.barh(place, number, BAR, left, **_filled(colour))
-            written: dict[str, Any] = {"color": "white" if word in (HOLDS, FAILS) else "black", "fontsize": SMALLEST}
+            written: dict[str, Any] = {
+                "color": "white" if word in (HOLDS, MOSTLY, FAILS) else "black",
+                "fontsize": SMALLEST,
+            }
             axes.text(left + number / 2, place, f"{number}", ha="center", va="center_baseline", **written)
             left += number
 

@@ -7,12 +7,11 @@ from typing import Any
 import pandas as pd
 
 from position_bias.verdicts import registry, rule, scorecard
-from position_bias.verdicts.registry import AND, KINDS, SCALES, WHOSE
+from position_bias.verdicts.registry import AND, KINDS, OURS, SCALES, WHOSE
 from position_bias.verdicts.rule import MEANING, UNTESTABLE
+from position_bias.verdicts.scorecard import effect
 
-HEADINGS = dict(
-    zip(WHOSE, ("claims of the papers", "claims known from secondary sources", "claims that we add"), strict=True)
-)
+HEADINGS = dict(zip(WHOSE, ("claims of the papers", "claims known from secondary sources"), strict=True))
 NOT_COUNTED = "claims that are not counted"
 KIND_NAMES = dict(
     zip(KINDS, ("theory", "printed numbers", "proofs and released numbers", "networks", "language models"), strict=True)
@@ -20,19 +19,31 @@ KIND_NAMES = dict(
 SCALE_NAMES = dict(
     zip(SCALES, ("toy run", "default run", "longer training", "pretrained models", "the paper's scale"), strict=True)
 )
-COUNTED = {rule.HOLDS: "hold", rule.FAILS: "fail", rule.ERRATUM: "errata", rule.NO_EFFECT: "no effect"} | {
-    word: word for word in (rule.UNDECIDED, UNTESTABLE)
-}
+COUNTED = {  # verdict -> the heading of the column that counts it
+    rule.HOLDS: "hold",
+    rule.MOSTLY: "mostly hold",
+    rule.FAILS: "fail",
+    rule.MIXED: "mixed",
+    rule.ERRATUM: "errata",
+    rule.NO_EFFECT: "no effect",
+} | {word: word for word in (rule.UNDECIDED, UNTESTABLE)}
 OPEN = (rule.UNDECIDED, UNTESTABLE)  # verdicts that something else would decide
 INTRODUCTION = f"""# Scorecard
 
-Each entry has the title of a claim, its verdict, and the scale of the rows that give it. Below stand what is claimed,
-the effect on which the verdict depends, with its interval and its prediction, what decides, and what would.
-[The page on verdicts](../../docs/verdicts.md) has the rule. Its words are:
+Each entry has the title of a claim of the papers, its verdict, and the scale of the rows that give it. Below stand what
+is claimed, in how many comparisons or models it holds and what the exceptions are, the effect on which the verdict
+depends, with its interval and its prediction, what decides, and what would. [Our additions](additions.md) have a page
+of their own, and no count mixes the two. [The page on verdicts](../../docs/verdicts.md) has the rule. Its words are:
 {"; ".join(f"*{word}*, {meaning}" for word, meaning in MEANING.items())}.
 
 Scales are never mixed. Behind a verdict stands the scale of the rows that give it, and whether it is the one that the
-claim is about. The file `scorecard.csv` beside this page has the same as data, and the verdict at every scale."""
+claim is about. The file `scorecard.csv` beside this page has the same as data."""
+ADDITIONS = """# Our additions
+
+The papers do not claim what stands here. Each entry is a question that somebody asked, and what we claimed in answer
+before it was judged. Its verdict follows from [the same rule](../../docs/verdicts.md) as those on the papers' claims,
+which have [a page of their own](scorecard.md). No count of claims has these among them. The file `additions.csv` beside
+this page has the same as data."""
 FINDINGS = {  # question -> figure and claims
     "Do gradients, replacement and recall agree on the first word?": "structural/pretrained "
     "structural-pretrained-first structural-recall-first",
@@ -44,23 +55,28 @@ FINDINGS = {  # question -> figure and claims
 
 
 def scorecard_outputs(
-    checks: list[pd.DataFrame], claims: Path, published: Path, level: float
+    checks: list[pd.DataFrame], claims: Path, additions: Path, published: Path, level: float
 ) -> dict[str, pd.DataFrame | str]:
-    """The scorecard and every comparison behind it: tables (csv, comparisons), pages (md, comparisons_md) and a text.
+    """The scorecard, the same of our additions, and every comparison behind both.
 
-    `checks` are the tables of checks in the order of the registry at `claims`; `published` is published/values.csv.
-    Raises InputError as `scorecard.scorecard` does.
+    Tables are csv, additions and comparisons, pages md, additions_md and comparisons_md, and txt is a text. `checks`
+    are the tables of checks in the order of the two registries; `published` is published/values.csv. Raises InputError
+    as `scorecard.scorecard` does.
     """
-    registered = registry.every_claim(claims)
+    registered = (*registry.every_claim(claims), *registry.every_addition(additions))
     by_name = dict(zip(registry.claim_tables(registered), checks, strict=True))
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
     printed = dict(zip(values["id"], values["value"], strict=True))
-    table = scorecard.scorecard(registered, by_name, printed, level)
+    cards = scorecard.scorecard(registered, by_name, printed, level)
+    theirs, ours = (cards[(cards["whose"] == OURS) == of_us] for of_us in (False, True))
+    theirs = theirs.drop(columns="question")
     rows = scorecard.comparisons(registered, by_name, level)
     return {
-        "csv": table,
-        "md": page(table),
-        "txt": short(table),
+        "csv": theirs,
+        "md": page(theirs),
+        "txt": short(theirs),
+        "additions": ours,
+        "additions_md": page_of_additions(ours),
         "comparisons": rows,
         "comparisons_md": compared(rows).to_markdown(index=False) + "\n",
     }
@@ -83,7 +99,7 @@ def scales(table: pd.DataFrame) -> pd.Series:
     What needs no scale, and what has no verdict, has none.
     """
     named = table["scale"].map(SCALE_NAMES)
-    told = named.where(table["settled"].astype(bool), "(" + named + ")")
+    told = named.where(table["own scale"].astype(bool), "(" + named + ")")
     return told.mask((table["needs"] == "nothing") | (table["verdict"] == UNTESTABLE), "")
 
 
@@ -123,17 +139,39 @@ def page(table: pd.DataFrame) -> str:
         if row["paper"] != of_paper:
             of_paper = row["paper"]
             lines.append(f"\n## `{of_paper}`\n")
-        about = "the scale of the claim" if row["settled"] else "a smaller scale"
-        at = f" at {about} ({SCALE_NAMES[row['scale']]})" if scale else ""
-        lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}**{at}')
-        of_paper_page = f"[{row['claim']}](../../docs/papers/{row['paper']}.md#{row['claim']})"
-        shown = ", ".join([of_paper_page, *_figures(row["shown"])])
-        parts = [f"{row['item']}, {row['whose']}: {said}"]
-        parts += [f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"]
-        parts += [f"What decides: {row['decides']}"]
-        parts += [f"What would decide: {row['would decide']}"] if row["verdict"] in OPEN else []
-        lines += [f"  - {part}" for part in (*parts, f"Finding: {shown}")]
+        lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}**{_at(row, scale)}')
+        lines += [f"  - {part}" for part in (f"{row['item']}, {row['whose']}: {said}", *_parts(row, row["paper"]))]
     return "\n".join(lines) + "\n"
+
+
+def page_of_additions(table: pd.DataFrame) -> str:
+    """Our additions for people, in Markdown: a heading for each question, and an entry that answers it."""
+    lines = [ADDITIONS]
+    for row, scale in zip(table.to_dict("records"), scales(table), strict=True):
+        lines.append(f'\n<a id="{row["claim"]}"></a>\n\n## {row["question"]}\n')
+        lines.append(f"`{row['paper']}`, {row['item']}. {row['statement']}: **{row['verdict']}**{_at(row, scale)}.\n")
+        lines += [f"- {part}" for part in _parts(row, "additions")]
+    return "\n".join(lines) + "\n"
+
+
+def _at(row: Mapping[Hashable, Any], scale: str) -> str:
+    """Where a claim has its verdict: its scale in words, and whether the claim is about it."""
+    about = "the scale of the claim" if row["own scale"] else "a smaller scale"
+    return f" at {about} ({SCALE_NAMES[row['scale']]})" if scale else ""
+
+
+def _parts(row: Mapping[Hashable, Any], finding: str) -> Iterator[str]:
+    """What stands below the verdict on a claim; `finding` is the page in docs/papers/ that tells more."""
+    if row["holds in"]:
+        yield f"Holds in: {row['holds in']}" + (f"; exceptions: {row['exceptions']}" if row["exceptions"] else "")
+    yield f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"
+    yield f"What decides: {row['decides']}"
+    if ";" in row["by scale"]:
+        yield f"By scale: {row['by scale']}"
+    if row["verdict"] in OPEN:
+        yield f"What would decide: {row['would decide']}"
+    of_paper_page = f"[{row['claim']}](../../docs/papers/{finding}.md#{row['claim']})"
+    yield "Finding: " + ", ".join([of_paper_page, *_figures(row["shown"])])
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -159,11 +197,6 @@ def _figures(shown: str) -> Iterator[str]:
             yield f"[{path.stem}](../../{path.with_suffix('.png').as_posix()})"
 
 
-def effect(row: Mapping[Hashable, Any]) -> str:
-    """The value of a row and its interval."""
-    return f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" if pd.notna(row["measured"]) else "no value"
-
-
 def predicted(row: Mapping[Hashable, Any]) -> str:
     """The relation, bound and margin of a row, and a word where no printed digit tells its value from the bound."""
     margin = f", margin {row['margin']:.3g}" if row["margin"] else ""
@@ -173,9 +206,13 @@ def predicted(row: Mapping[Hashable, Any]) -> str:
     return f"{row['relation']} {row['bound']:.3g}{margin}{close}"
 
 
-def findings(table: pd.DataFrame) -> str:
-    """What the report of a run opens with, in reStructuredText, for a file in a folder beside figures/."""
-    known = table.assign(trained=scales(table)).set_index("claim")
+def findings(table: pd.DataFrame, additions: pd.DataFrame) -> str:
+    """What the report of a run opens with, in reStructuredText, for a file in a folder beside figures/.
+
+    Takes the scorecard and that of our additions.
+    """
+    both = pd.concat([table, additions])
+    known = both.assign(trained=scales(both)).set_index("claim")
     lines = []
     for question, named in FINDINGS.items():
         figure, *claims = named.split()

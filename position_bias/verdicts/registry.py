@@ -1,13 +1,13 @@
 """The registries of published/, tables of text: what is claimed, and what is predicted of which statistic.
 
-published/claims.csv lists what the papers claim, and what we claim beside them. In published/predictions.csv a row
-says that of one network, or of one less another, a statistic lies above or below a bound by more than a margin, within
-the margin of it (=), or beyond it on either side (!=). Margins are fixed before the run that they judge; the history of
-the file shows it. A fault of either ends in one line that names the row.
+published/claims.csv lists what the papers claim, and published/additions.csv what we add, each with the question that
+it answers. In published/predictions.csv a row says that of one network, or of one less another, a statistic lies above
+or below a bound by more than a margin, within the margin of it (=), or beyond it on either side (!=). Margins are fixed
+before the run that they judge; the history of the file shows it. A fault of any ends in one line that names the row.
 """
 
 import csv
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product, zip_longest
 from pathlib import Path
@@ -16,15 +16,15 @@ from typing import Any, Literal, get_args
 
 from position_card.core.runtime import InputError
 
-OURS = "ours"
-# Read in the paper's text; known only from what others write of it; added by us
-WHOSE = ("paper", "secondary source", OURS)
+WHOSE = ("paper", "secondary source")  # read in the paper's text; known only from what others write of it
+OURS = "ours"  # whose additions are
 TRUTH = {"true": True, "false": False}
 AND = " and "  # between several values of one cell
 NOTHING = "nothing"
 NEEDS = (NOTHING, "iterations", "prompts", "pretrained models", "lengths")  # what a claim can speak about
 PRETRAINED = "pretrained"  # the scale of real decoders that are smaller than the paper's
 SCALES = ("test", "laptop", "longer", PRETRAINED, "paper")  # of rows of checks, the smallest first
+LONG = SCALES[2:]  # those of more than the default run
 SEED, MODEL, ERRATA = "seed", "model", "errata"
 FORMS = ("all", "most", "can", "ordering", "equal", "absent", "exact")  # what a claim asks of its rows
 UNITS = (SEED, MODEL, "none")  # what it generalises over
@@ -33,15 +33,15 @@ KINDS = ("theory", "printed", ERRATA, "network", "pretrained")  # what it speaks
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper, or one that we add. The fields are the columns of the registry, in their order."""
+    """A claim of a paper, or an addition of ours. The fields are the columns of the registries."""
 
     id: str  # unique; rows of tables of checks that speak of the claim carry it
     paper: str
     item: str  # figure, table, theorem or section
-    place: str  # where the claim stands in its source
+    place: str  # where the claim stands in its source; additions have none
     title: str  # in at most 45 characters, for who has not read the paper
     statement: str  # in our words
-    whose: str  # one of WHOSE
+    whose: str  # one of WHOSE, or OURS
     needs: str  # of NEEDS, joined by AND: what of the paper's scale its statement is about; nothing: any will do
     table: str  # of checks, below results/tables/: structural/checks
     shown: str  # the figures or tables that show it, targets of the workflow, joined by " and "
@@ -51,6 +51,9 @@ class Claim:
     rows: str  # its comparisons with their margins, in words
     published: str = ""  # id of what the paper prints for it, in published/values.csv
     doubted: bool = False  # the source that it is known from may have doubted it, so that nobody is held to it
+    # what would test it, where the default run could not have shown the effect: rows of longer runs alone speak of it
+    would_test: str = ""
+    question: str = ""  # which an addition answers
 
     def met_at(self, scale: str) -> bool:
         """Whether rows at this scale are about what the claim is about, and can therefore settle it.
@@ -63,22 +66,40 @@ class Claim:
 
 KNOWN = {"whose": WHOSE, "needs": NEEDS, "doubted": tuple(TRUTH)}  # values of columns
 KNOWN |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
+OF_ADDITIONS = (  # the columns of the registry of additions
+    *("id", "paper", "item", "question", "title", "statement"),
+    *("needs", "table", "shown", "form", "unit", "kind", "rows"),
+)
+OF_CLAIMS = tuple(field.name for field in fields(Claim) if field.name != "question")  # of that of claims
 
 
 def every_claim(path: str | Path) -> tuple[Claim, ...]:
-    """Every claim, in the order of the file. Raises InputError where the file is no such table."""
-    by_id: dict[str, Claim] = {}
-    for _, row in _rows(path, "claims", Claim, {field.name for field in fields(Claim)} - {"published"}):
+    """Every claim of the papers, in the order of the file. Raises InputError where the file is no such table."""
+    return tuple(
+        Claim(**row | {"doubted": TRUTH[row["doubted"]]})
+        for row in _registered(path, "claims", OF_CLAIMS, {*OF_CLAIMS} - {"published", "would_test"})
+    )
+
+
+def every_addition(path: str | Path) -> tuple[Claim, ...]:
+    """Every addition of ours, in the order of the file. Raises InputError where the file is no such table."""
+    rows = _registered(path, "additions", OF_ADDITIONS, OF_ADDITIONS)
+    return tuple(Claim(**row, place="", whose=OURS) for row in rows)
+
+
+def _registered(
+    path: str | Path, what: str, columns: Sequence[str], needed: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a registry, after the values of their KNOWN columns and their ids were checked."""
+    seen: set[str] = set()
+    for _, row in _rows(path, what, columns, needed):
         for column, known in KNOWN.items():
-            if unknown := [value for value in row[column].split(AND) if value not in known]:
-                raise InputError(
-                    f"claim {row['id']} in {path} has {column} {unknown[0]}; use one of: {', '.join(known)}"
-                )
-        if row["id"] in by_id:
-            raise InputError(f"{path} has claim {row['id']} twice; an id names one claim")
-        truth: dict[str, Any] = {"doubted": TRUTH[row["doubted"]]}
-        by_id[row["id"]] = Claim(**row | truth)
-    return tuple(by_id.values())
+            if unknown := [value for value in row.get(column, known[0]).split(AND) if value not in known]:
+                raise InputError(f"{row['id']} in {path} has {column} {unknown[0]}; use one of: {', '.join(known)}")
+        if row["id"] in seen:
+            raise InputError(f"{path} has {row['id']} twice; an id names one line")
+        seen.add(row["id"])
+        yield row
 
 
 def shows(shown: str, target: str) -> bool:
@@ -103,7 +124,7 @@ class Predicted:
 
     paper: str  # the wing whose statistic it is
     statistic: str  # its name
-    claim: str  # id in published/claims.csv of the claim that the prediction speaks of, or ""
+    claim: str  # id of the claim or addition that the prediction speaks of, or ""
     network: str  # the column of the statistic's table, or several, joined by OR
     other: str  # the column that is subtracted, or several; or ""
     relation: Relation
@@ -115,6 +136,7 @@ class Predicted:
     seen: str = ""  # which of its numbers were seen before it was written, so that they confirm nothing
 
 
+PREDICTED = tuple(field.name for field in fields(Predicted))
 NUMBERS = ("bound", "margin")
 NEEDED = {"paper", "statistic", "network", "relation", "item", "words", "source"}
 
@@ -135,7 +157,7 @@ def predictions(path: str | Path, paper: str) -> dict[str, list[Predicted]]:
 
 def every_prediction(path: str | Path) -> list[Predicted]:
     """Every row of the file, in its order. Raises InputError as `predictions` does."""
-    return [_checked(where, row) for where, row in _rows(path, "predictions", Predicted, NEEDED)]
+    return [_checked(where, row) for where, row in _rows(path, "predictions", PREDICTED, NEEDED)]
 
 
 def _checked(where: str, row: dict[str, str]) -> Predicted:
@@ -149,19 +171,20 @@ def _checked(where: str, row: dict[str, str]) -> Predicted:
     return Predicted(**row | numbers)
 
 
-def _rows(path: str | Path, what: str, kind: type, needed: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield where each row of a table of `what` stands, for messages, and its cells by column, the fields of `kind`.
+def _rows(
+    path: str | Path, what: str, columns: Sequence[str], needed: Collection[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield where each row of a table of `what` stands, for messages, and its cells by column.
 
     Empty cells at its end may be left out. Raises InputError where the file is no such table, or a row lacks
     what is `needed`.
     """
-    columns = [field.name for field in fields(kind)]
     try:
         with open(path, encoding="utf-8", newline="") as file:
             header, *lines = csv.reader(file)
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"{path} is not a table of {what}: {' '.join(str(error).split())}") from error
-    if header != columns:
+    if header != [*columns]:
         raise InputError(f"{path} has columns {', '.join(header)}; a table of {what} has {', '.join(columns)}")
     for number, cells in enumerate(lines, 2):
         where = f"row {number} of {path}"

@@ -1,9 +1,10 @@
 """The rule by which rows of checks become the verdict on a claim. docs/verdicts.md has its error rates.
 
-A row estimates a number theta, and has a bound b, a direction (">" below) and a margin m. Three regions cover all:
-theta is *beyond* (above b + m), *contrary* (below b - m) or *within*. A claim's form says how many of its m rows have
-to be beyond. The p-value that at least k of m rows are so is (m - k + 1) p_(k), with p sorted: it needs no rows that
-are independent. Each word is wrong in at most (1 - level) / 2 of all cases, where units are nearly normal.
+A row estimates a number theta, and has a bound b, a direction (">" below) and a margin m. It is *beyond* where theta is
+above b + m, *contrary* where it is below b - m, and else *within* the margin; *short* is what is not beyond. A claim's
+form says how many of its m rows have to be beyond. The p-value that at least k of m rows are so is (m - k + 1) p_(k),
+with p sorted: it needs no rows that are independent. Each word is wrong in at most (1 - level) / 2 of all cases, where
+units are nearly normal.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,23 +17,36 @@ from scipy.special import stdtr
 from position_bias.verdicts.registry import Relation
 from position_card.rollout.statistics import Array, t_quantile
 
-Word = Literal["holds", "fails", "no effect", "undecided", "not testable here"]
+Word = Literal["holds", "mostly holds", "mixed", "no effect", "fails", "undecided", "not testable here"]
 HOLDS: Word = "holds"
-FAILS: Word = "fails"
+MOSTLY: Word = "mostly holds"
+MIXED: Word = "mixed"
 NO_EFFECT: Word = "no effect"
+FAILS: Word = "fails"
 UNDECIDED: Word = "undecided"
 UNTESTABLE: Word = "not testable here"
 ERRATUM = "erratum"  # what FAILS is called of a constant, a step of a proof or a released number with a corrected one
 MEANING: Mapping[str, str] = {
     HOLDS: "as many rows as the claim needs lie beyond their bounds by more than the margin",
+    MOSTLY: "more than half of the rows do, but in some the effect is shown not to exceed the margin",
+    MIXED: "in too many rows the effect is shown not to exceed the margin, and one row at least lies outside it",
+    NO_EFFECT: "every row lies within the margin",
     FAILS: "so many rows lie on the other side, by more than the margin, that too few are left",
-    NO_EFFECT: "in so many rows the effect is shown not to exceed the margin that too few are left",
     UNDECIDED: "the intervals leave open which of these is so, or rows are missing",
-    UNTESTABLE: "no row with an interval speaks of the claim at any scale",
+    UNTESTABLE: "no row with an interval speaks of the claim at any scale, or no run so far could show the effect",
     ERRATUM: "a printed constant, a step of a proof or a released number does not hold, and a corrected one does",
 }
-WORDS: tuple[Word, ...] = (HOLDS, FAILS, NO_EFFECT, UNDECIDED, UNTESTABLE)
-DECIDED = WORDS[:3]  # the words that a p-value supports, in the order in which they are tried
+WORDS: tuple[Word, ...] = (HOLDS, MOSTLY, MIXED, NO_EFFECT, FAILS, UNDECIDED, UNTESTABLE)
+DECIDED = (HOLDS, FAILS, NO_EFFECT, MOSTLY, MIXED)  # the words that a p-value supports, in the order of trying
+OF_ROW = (HOLDS, FAILS, NO_EFFECT, UNDECIDED, UNTESTABLE)  # the words of a row by itself
+BEYOND, CONTRARY, SHORT, WITHIN = range(4)  # the regions of a row, as `p_values` has them
+SHOWS: Mapping[str, int] = {
+    HOLDS: BEYOND,
+    FAILS: CONTRARY,
+    NO_EFFECT: WITHIN,
+    MOSTLY: SHORT,
+    MIXED: SHORT,
+}  # where the deciding row is
 # how many rows have to be beyond by the form of a claim; else all
 FORMS: Mapping[str, Callable[[int], int]] = {"most": lambda rows: rows // 2 + 1, "can": lambda rows: 1}
 LEAST_SEEDS = 5  # behind a row that decides
@@ -41,10 +55,11 @@ LEAST_SEEDS = 5  # behind a row that decides
 def p_values(
     relation: npt.ArrayLike, numbers: Sequence[npt.ArrayLike], level: float, exact: npt.ArrayLike = False
 ) -> Array:
-    """The p-values of DECIDED for rows `[...]`, of the `numbers` of each: bound, margin, low, high, n -> `[..., 3]`.
+    """The p-values that rows `[...]` lie in the four regions, of the `numbers` of each -> `[..., 4]`.
 
-    An interval of `level` over n units is Student's about its middle; where a row is `exact`, low and high are a range
-    of numbers that are known. An equality has no third word, and a size beyond the margin has no second one.
+    The numbers are bound, margin, low, high, n. An interval of `level` over n units is Student's about its middle;
+    where a row is `exact`, low and high are a range of numbers that are known. An equality is beyond where it is within
+    the margin of its bound, and else contrary; a size beyond the margin cannot be contrary.
     """
     bound, margin, low, high, n = (np.asarray(number, np.float64) for number in numbers)
     below = np.asarray(relation) == "<"
@@ -62,13 +77,18 @@ def p_values(
 
         beyond = np.where(exact, least <= upper, tail(upper - middle))
         contrary = np.where(exact, most >= lower, tail(middle - lower))
-        within = np.where(exact, most > upper, tail(middle - upper))
-        inside = np.maximum(within, np.where(exact, least < lower, tail(lower - middle)))
+        short = np.where(exact, most > upper, tail(middle - upper))
+        within = np.maximum(short, np.where(exact, least < lower, tail(lower - middle)))
     outside = np.minimum(2 * np.minimum(beyond, contrary), 1)
     nothing = np.ones_like(outside)
     kinds = [np.asarray(relation) == "=", np.asarray(relation) == "!="]
-    by_word = (([inside, outside], beyond), ([outside, nothing], contrary), ([nothing, inside], within))
-    return np.stack([np.select(kinds, others, side) for others, side in by_word], axis=-1)
+    by_region = (
+        ([within, outside], beyond),
+        ([outside, nothing], contrary),
+        ([nothing, within], short),
+        ([nothing, within], within),
+    )
+    return np.stack([np.select(kinds, others, side) for others, side in by_region], axis=-1)
 
 
 def needed(form: str, rows: int) -> int:
@@ -76,20 +96,44 @@ def needed(form: str, rows: int) -> int:
     return FORMS[form](rows) if form in FORMS else rows
 
 
-def conjunction(p: Array, form: str) -> Array:
-    """The p-values of DECIDED for a claim, of those for its rows, `[..., rows, 3]` -> `[..., 3]`."""
-    rows = p.shape[-2]
-    beyond = needed(form, rows)
-    ordered = np.sort(p, axis=-2)
-    each = [ordered[..., k - 1, word] * (rows - k + 1) for word, k in enumerate((beyond, *[rows - beyond + 1] * 2))]
-    together: Array = np.minimum(np.stack(each, axis=-1), 1)
+def at_least(count: int, p: Array, region: int) -> Array:
+    """The p-value that at least so many rows lie in a region, of those for rows, `[..., rows, 4]` -> `[...]`."""
+    together: Array = np.minimum(np.sort(p[..., region], axis=-1)[..., count - 1] * (p.shape[-2] - count + 1), 1)
     return together
 
 
+def conjunction(p: Array, form: str, of_rows: Array | None = None) -> Array:
+    """The p-values of DECIDED for a claim, of those for what its form counts, `[..., rows, 4]` -> `[..., 5]`.
+
+    Where the form counts models, `of_rows` are the p-values of rows, which are mixed if one is outside the margin.
+    """
+    rows = p.shape[-2]
+    alone = p if of_rows is None else of_rows
+    outside = np.minimum(2 * np.minimum(at_least(1, alone, BEYOND), at_least(1, alone, CONTRARY)), 1)
+    beyond = needed(form, rows)
+    left = rows - beyond + 1  # rows that are not beyond, where too few are
+    too_few = at_least(left, p, SHORT)
+    by_word = {
+        HOLDS: at_least(beyond, p, BEYOND),
+        FAILS: at_least(left, p, CONTRARY),
+        NO_EFFECT: at_least(rows, p, WITHIN),
+        MOSTLY: np.maximum(at_least(needed("most", rows), p, BEYOND), too_few),
+        MIXED: np.maximum(outside, too_few),
+    }
+    return np.stack([by_word[word] for word in DECIDED], axis=-1)
+
+
 def words(p: Array, level: float) -> npt.NDArray[np.str_]:
-    """The first of DECIDED that its p-value supports, else UNDECIDED, `[..., 3]` -> `[...]`."""
+    """The first of DECIDED that its p-value supports, else UNDECIDED, `[..., 5]` -> `[...]`."""
     supported = p <= (1 - level) / 2
     return np.select([supported[..., place] for place in range(len(DECIDED))], DECIDED, UNDECIDED)
+
+
+def words_of_rows(p: Array, level: float) -> npt.NDArray[np.str_]:
+    """What rows say by themselves, of the p-values of their regions, `[..., 4]` -> `[...]`."""
+    alone = OF_ROW[:3]
+    supported = [p[..., SHOWS[word]] <= (1 - level) / 2 for word in alone]
+    return np.select(supported, alone, UNDECIDED)
 
 
 def word_of_interval(relation: Relation, bound: float, margin: float, low: float, high: float) -> Word:
@@ -97,4 +141,4 @@ def word_of_interval(relation: Relation, bound: float, margin: float, low: float
     if np.isnan(low) or np.isnan(high):
         return UNTESTABLE
     p = p_values(relation, (bound, margin, low, high, 2), 0.95, exact=True)
-    return next((word for word, value in zip(DECIDED, p, strict=True) if value == 0), UNDECIDED)
+    return next((word for word in OF_ROW[:3] if p[SHOWS[word]] == 0), UNDECIDED)

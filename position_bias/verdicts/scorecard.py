@@ -5,8 +5,9 @@ scale with rows that have an interval is the verdict. Rows that another scale ha
 claim of all its rows can fail without them, and cannot hold.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 
 from position_bias.verdicts import planning, rule
 from position_bias.verdicts.judge import COLUMNS, PREDICTION, keys
-from position_bias.verdicts.registry import ERRATA, MODEL, SCALES, SEED, Claim, claim_tables
-from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE, WORDS
+from position_bias.verdicts.registry import ERRATA, LONG, MODEL, SCALES, SEED, Claim, claim_tables
+from position_bias.verdicts.rule import FAILS, HOLDS, MOSTLY, NO_EFFECT, UNDECIDED, UNTESTABLE
 from position_card.core.runtime import InputError
 from position_card.rollout.statistics import Array
 
@@ -27,7 +28,7 @@ COMPARISON_COLUMNS = (
     "decides",  # false where the rows of another scale do
     "verdict",  # by its own interval
 )
-NAMED = 3  # missing rows that a sentence names
+NAMED = 3  # missing rows or exceptions that a sentence names
 UNITS = {SEED: "seeds", MODEL: "documents"}  # what more of would decide
 CONTEXTS = "contexts"  # in place of documents, where names are recalled
 
@@ -37,16 +38,21 @@ class Judged:
     """What the rows of one scale say of a claim."""
 
     word: str
-    rows: pd.DataFrame  # with a column `word`, by their own intervals
+    rows: pd.DataFrame  # with columns `word`, by their own intervals, and `short`: shown not to be as claimed
     missing: list[str]  # the quantities of rows that other scales have
     parts: int  # rows, or models, that the form counts
     decisive: pd.Series  # the row that the word hangs on
+
+    @property
+    def scale(self) -> str:
+        """Whose rows these are."""
+        return str(self.decisive["scale"])
 
 
 def scorecard(
     claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], published: Mapping[str, str], level: float
 ) -> pd.DataFrame:
-    """A row a claim, with the columns of `_card`.
+    """A row a claim, with the columns of `_card`, additions of ours among them.
 
     `checks` are tables in the schema of `verdict`, by the name that claims give them; `published` what the papers
     print, by the id that claims give it; `level` that of the intervals. Raises InputError where a row carries an id
@@ -57,7 +63,7 @@ def scorecard(
     if silent := next((claim for claim in claims if claim.id not in rows[claim.table]), None):
         raise InputError(
             f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
-            "there, or take it out of published/claims.csv"
+            "there, or take it out of published/"
         )
     cards = [_card(claim, rows[claim.table][claim.id], published, level) for claim in claims]
     return pd.DataFrame(cards)
@@ -86,8 +92,8 @@ def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[s
     registered = {claim.id for claim in claims if claim.table == name}
     if unknown := sorted({*ids} - {""} - registered):
         raise InputError(
-            f"table {name} has rows of claim {unknown[0]}, which published/claims.csv does not register for this "
-            "table; register it, or correct the id"
+            f"table {name} has rows of claim {unknown[0]}, which published/ does not register for this table; "
+            "register it, or correct the id"
         )
     tested = table[table["verdict"] != UNTESTABLE]
     unbounded = tested[~np.isfinite(tested[["low", "high"]].to_numpy(float)).all(axis=1)]
@@ -97,9 +103,10 @@ def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[s
 
 
 def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judged]:
-    """What each scale says of a claim by its rows, the largest scale first; without an interval, all rows together.
+    """What each scale says of a claim by its rows; without an interval, all rows together.
 
-    An identity, which networks of any weights have, supports no claim and speaks of none.
+    The scale that gives the verdict comes first, then the others from the largest. An identity, which networks of any
+    weights have, supports no claim and speaks of none.
     """
     rows = rows[~rows["identity"].astype(bool)] if not rows["identity"].all() else rows.assign(verdict=UNTESTABLE)
     rows = rows.assign(key=keys(rows))
@@ -111,32 +118,54 @@ def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judged]:
             elsewhere = rows[~own & ~rows["key"].isin(rows["key"][own])].drop_duplicates("key")
             missing = elsewhere["quantity"].tolist() if claim.unit == SEED else []
             judgements.append(judged(claim, rows[own], missing, level))
-    return judgements or [judged(claim, rows, [], level)]
+    if not judgements:
+        return [judged(claim, rows, [], level)]
+    first = _speaker(claim, judgements)
+    return [first, *(judgement for judgement in judgements if judgement is not first)]
+
+
+def _speaker(claim: Claim, judgements: list[Judged]) -> Judged:
+    """The judgement that gives the verdict, of those of all scales, the largest first.
+
+    It is that of the largest scale, unless the claim is on models and a smaller one has more of them and another word.
+    """
+    speaker = judgements[0]
+    for smaller in judgements[1:] if claim.unit == MODEL else ():
+        if smaller.parts > speaker.parts and smaller.word != speaker.word:
+            speaker = smaller
+    return speaker
 
 
 def judged(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -> Judged:
-    """What the rows of one scale say of a claim, without those of these quantities."""
+    """What the rows of one scale say of a claim, where those of the `missing` quantities are to be had elsewhere."""
     p = _p_values(claim, rows, level)
     speaks = _speaks(claim, rows)
     confirming = _confirming(rows, p)
-    words = rule.words(p if claim.unit == MODEL else confirming, level)
-    own = np.where(speaks | (rows["verdict"] != UNTESTABLE), words, UNTESTABLE)
+    words = rule.words_of_rows(p if claim.unit == MODEL else confirming, level)
+    own = np.where(speaks | (rows["verdict"] != UNTESTABLE) & _could_show(claim, rows), words, UNTESTABLE)
+    short = p[:, [rule.CONTRARY, rule.SHORT]].min(axis=1) <= (1 - level) / 2
     together = _parts(claim, rows, p, len(missing))
     word = _word(claim, rows, p, level, len(missing)) if speaks.any() else UNTESTABLE
-    place = rule.DECIDED.index(word) if word in rule.DECIDED else 0
+    region: int = rule.SHOWS.get(word, rule.BEYOND)
     beyond = rule.needed(claim.form, len(together))
-    rank = (beyond if place == 0 else len(together) - beyond + 1) - len(missing) * (word == UNDECIDED)
+    ranks = {rule.BEYOND: beyond, rule.WITHIN: len(together)}
+    rank = ranks.get(region, len(together) - beyond + 1) - len(missing) * (word == UNDECIDED)
     candidates = np.flatnonzero(speaks) if speaks.any() else np.arange(len(rows))
-    ordered = candidates[np.lexsort((p[candidates, place], confirming[candidates, place]))]
+    ordered = candidates[np.lexsort((p[candidates, region], confirming[candidates, region]))]
     decisive = rows.iloc[ordered[min(max(rank, 1), len(ordered)) - 1]]
-    named = "erratum" if claim.kind == ERRATA and word == FAILS else word
-    return Judged(named, rows.assign(word=own), missing, len(together), decisive)
+    named = rule.ERRATUM if claim.kind == ERRATA and word == FAILS else word
+    return Judged(named, rows.assign(word=own, short=short), missing, len(together), decisive)
 
 
 def _speaks(claim: Claim, rows: pd.DataFrame) -> pd.Series:
-    """Which rows have an interval, or are worked out where nothing is sampled."""
+    """Which rows have an interval, or are worked out where nothing is sampled, and could show what is claimed."""
     width = rows["high"] - rows["low"]
-    return (rows["verdict"] != UNTESTABLE) & ((width > 0) | _exact(claim, rows))
+    return (rows["verdict"] != UNTESTABLE) & ((width > 0) | _exact(claim, rows)) & _could_show(claim, rows)
+
+
+def _could_show(claim: Claim, rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of runs that are long enough for the claim."""
+    return rows["scale"].isin(LONG) if claim.would_test else pd.Series(True, rows.index)
 
 
 def _exact(claim: Claim, rows: pd.DataFrame) -> pd.Series:
@@ -144,7 +173,7 @@ def _exact(claim: Claim, rows: pd.DataFrame) -> pd.Series:
 
 
 def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:
-    """Those of `rule` for each row, `[rows, 3]`: 1 where it decides nothing."""
+    """Those of `rule` for each row, `[rows, 4]`: 1 where it decides nothing."""
     numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "low", "high", "n")]
     p = rule.p_values(rows["relation"].to_numpy(str), numbers, level, _exact(claim, rows))
     few = (rows["n"] < rule.LEAST_SEEDS) & (claim.unit == SEED)
@@ -155,13 +184,13 @@ def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:
 def _confirming(rows: pd.DataFrame, p: Array) -> Array:
     """The same p-values where a row that was seen before its prediction confirms nothing."""
     confirming = p.copy()
-    confirming[rows["seen_before"] > 0, 0] = 1
+    confirming[rows["seen_before"] > 0, rule.BEYOND] = 1
     return confirming
 
 
 def _parts(claim: Claim, rows: pd.DataFrame, p: Array, missing: int) -> Array:
     """The p-values of what the form counts, rows or models, of those of rows; 1 for each that is missing."""
-    return np.concatenate([_by_model(rows, p) if claim.unit == MODEL else p, np.ones((missing, len(rule.DECIDED)))])
+    return np.concatenate([_by_model(rows, p) if claim.unit == MODEL else p, np.ones((missing, p.shape[1]))])
 
 
 def _word(claim: Claim, rows: pd.DataFrame, p: Array, level: float, missing: int = 0) -> str:
@@ -170,10 +199,13 @@ def _word(claim: Claim, rows: pd.DataFrame, p: Array, level: float, missing: int
     What was seen confirms nothing. A claim on models therefore holds where as many as it needs of those that nobody had
     seen are beyond their bounds, and as many of all; a claim on rows needs them all to be new.
     """
-    together = rule.conjunction(_parts(claim, rows, p, missing), claim.form)
+    together = rule.conjunction(_parts(claim, rows, p, missing), claim.form, p)
     new = _of_unseen_models(rows) if claim.unit == MODEL else np.ones(len(rows), bool)
     confirming = _parts(claim, rows[new], _confirming(rows, p)[new], missing)
-    together[0] = max(together[0], rule.conjunction(confirming, claim.form)[0]) if new.any() else 1
+    for word, form in ((HOLDS, claim.form), (MOSTLY, "most")):
+        place = rule.DECIDED.index(word)
+        shown = rule.at_least(rule.needed(form, len(confirming)), confirming, rule.BEYOND) if new.any() else 1
+        together[place] = max(together[place], shown)
     return str(rule.words(together, level))
 
 
@@ -183,29 +215,33 @@ def _of_unseen_models(rows: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def _by_model(rows: pd.DataFrame, p: Array) -> Array:
-    """P-values of each model, `[models, 3]`: all that is predicted of it, each by all of its seeds and data sets."""
+    """P-values of each model, `[models, 4]`: all that is predicted of it, each by all of its seeds and data sets."""
     of_rows = pd.DataFrame(p, index=rows.index)
     alike = of_rows.groupby([rows[name].fillna("") for name in ("model", "statistic", "network", "other")]).max()
     models = alike.groupby(level="model")
-    least = models.min().mul(models.size(), axis=0).clip(upper=1)
-    return np.column_stack([models.max()[0], least[[1, 2]]])
+    all_of_it, any_of_it = models.max(), models.min().mul(models.size(), axis=0).clip(upper=1)
+    regions = {rule.BEYOND: all_of_it, rule.CONTRARY: any_of_it, rule.SHORT: any_of_it, rule.WITHIN: all_of_it}
+    return np.column_stack([of_models[region] for region, of_models in regions.items()])
 
 
 def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
     """The row of a claim in the scorecard."""
     scales = by_scale(claim, rows, level)
     judgement = scales[0]
-    count: dict[str, int] = {word: int((judgement.rows["word"] == word).sum()) for word in WORDS}
+    count: dict[str, int] = {word: int((judgement.rows["word"] == word).sum()) for word in rule.OF_ROW}
     count[UNTESTABLE] += len(judgement.missing)
-    scale = str(judgement.decisive["scale"])
-    said = [f"{judged.decisive['scale']}: {judged.word}" for judged in scales if judged.word != UNTESTABLE]
+    met = judgement.word != UNTESTABLE and claim.met_at(judgement.scale)
     return {
         "claim": claim.id,
+        "question": claim.question,
         **{name: getattr(claim, name) for name in OF_CLAIM},
         "verdict": judgement.word,
-        "scale": scale,  # whose rows decide
-        "settled": judgement.word != UNTESTABLE and claim.met_at(scale),
-        "by scale": "; ".join(said),  # the verdict at each scale, the largest first
+        "scale": judgement.scale,  # whose rows decide
+        "own scale": met,  # whether that is the scale that the claim is about
+        "settled": met and judgement.word != UNDECIDED,  # decided, at that scale
+        "by scale": "; ".join(_said(claim, judged) for judged in scales if judged.word != UNTESTABLE),
+        "holds in": _holds_in(claim, judgement),  # how many rows or models, of how many
+        "exceptions": _exceptions(judgement.rows),  # those that are shown not to be as claimed
         **{f"rows: {word}": number for word, number in count.items()},  # those that are missing are not testable here
         "decides": "; ".join(_decides(claim, judgement, count)),  # in words
         "would decide": _would_decide(claim, judgement, level) if judgement.word in (UNDECIDED, UNTESTABLE) else "",
@@ -216,29 +252,62 @@ def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level:
     }
 
 
+def _said(claim: Claim, judged: Judged) -> str:
+    """A scale and its verdict, with the number of models where the claim counts them."""
+    models = f" ({_several(judged.parts, 'model')})" if claim.unit == MODEL else ""
+    return f"{judged.scale}{models}: {judged.word}"
+
+
+def _several(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' if number != 1 else ''}"
+
+
+def _holds_in(claim: Claim, judgement: Judged) -> str:
+    """In how many of the rows or models that a claim counts it holds, those that are missing among them."""
+    if judgement.word == UNTESTABLE:
+        return ""
+    holds = judgement.rows["word"] == HOLDS
+    if claim.unit == MODEL:
+        holds = holds.groupby(judgement.rows["model"].fillna("")).all()
+    return f"{holds.sum()} of {_several(judgement.parts, 'model' if claim.unit == MODEL else 'comparison')}"
+
+
+def _exceptions(rows: pd.DataFrame) -> str:
+    """The rows that are shown not to be as claimed, those that differ most from the bound first, with their numbers."""
+    short = rows[rows["short"]]
+    short = short.loc[(short["measured"] - short["bound"]).abs().sort_values(ascending=False, kind="stable").index]
+    told = [f"{row['quantity']}: {effect(row)}" for row in short.head(NAMED).to_dict("records")]
+    return "; ".join(told) + (f"; and {len(short) - NAMED} more" if len(short) > NAMED else "")
+
+
+def effect(row: Mapping[Hashable, Any]) -> str:
+    """The value of a row and its interval; a known number has none."""
+    if pd.isna(row["measured"]):
+        return "no value"
+    known = row["low"] == row["high"] == row["measured"]
+    return f"{row['measured']:.3g}" + ("" if known else f" [{row['low']:.3g}, {row['high']:.3g}]")
+
+
 def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Iterator[str]:
     """How many rows a claim needs, and what they say."""
     if judgement.word == UNTESTABLE:
-        yield "every row is an identity" if judgement.rows["identity"].all() else "no row has an interval"
+        nothing = "the run could not have shown the effect" if claim.would_test else "no row has an interval"
+        yield "every row is an identity" if judgement.rows["identity"].all() else nothing
         return
     if claim.kind == "theory" and claim.form == "exact" and judgement.word == HOLDS:
         yield f"no counterexample in {int(judgement.rows['n'].sum()):,} comparisons"
         return
-    things = "model" if claim.unit == MODEL else "row"
     beyond = rule.needed(claim.form, judgement.parts)
     unseen = judgement.rows[_of_unseen_models(judgement.rows)]["model"].fillna("").nunique()
     counted = claim.unit == MODEL and 0 < unseen < judgement.parts  # apart from those that had been seen
     new = f", and {rule.needed(claim.form, unseen)} of the {unseen} that nobody had seen" if counted else ""
-    yield f"{beyond} of {judgement.parts} {things}{'s' if judgement.parts > 1 else ''} must hold{new}"
+    yield f"{beyond} of {_several(judgement.parts, 'model' if claim.unit == MODEL else 'row')} must hold{new}"
     says = {HOLDS: "hold", FAILS: "contrary", NO_EFFECT: "without effect", UNDECIDED: "open", UNTESTABLE: "missing"}
     rows = ", ".join(f"{count[word]} {verb}" for word, verb in says.items() if count[word])
     if judgement.missing:
         others = f" and {len(judgement.missing) - NAMED} more" if len(judgement.missing) > NAMED else ""
         rows += f" ({'; '.join(judgement.missing[:NAMED])}{others})"
     yield f"rows: {rows}" if claim.unit == MODEL else rows
-    if claim.unit == MODEL:
-        holds = (judgement.rows["word"] == HOLDS).groupby(judgement.rows["model"].fillna("")).all()
-        yield f"holds in {holds.sum()} of the {len(holds)} models measured"
     if seen := int((judgement.rows["seen_before"] > 0).sum()):
         yield f"{seen} seen before their prediction was written, which confirm nothing"
 
@@ -247,6 +316,8 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
     """What is missing and how many units the open rows need, or why nothing would do."""
     if judgement.rows["identity"].all():
         return "another claim, since this one excludes nothing"
+    if judgement.word == UNTESTABLE and claim.would_test:
+        return claim.would_test
     if judgement.word == UNTESTABLE:
         return f"rows that have {'an interval' if judgement.rows['measured'].notna().any() else 'a value'}"
     rows = judgement.rows[_speaks(claim, judgement.rows)]
@@ -257,7 +328,7 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
     by_new_models = claim.unit == MODEL and _of_unseen_models(rows).any()
     if by_new_models and _word(claim, rows, where_seen, level) == UNDECIDED:
         return "models that nobody has seen"
-    words = rule.words(_p_values(claim, rows, level), level)  # if nobody had seen any row
+    words = rule.words_of_rows(_p_values(claim, rows, level), level)  # if nobody had seen any row
     open_rows, strict = rows[words == UNDECIDED], level
     if open_rows.empty and not missing:
         open_rows, strict = rows[words != HOLDS], 1 - (1 - level) / judgement.parts
@@ -295,6 +366,6 @@ def _enough(claim: Claim, judgement: Judged, open_rows: Mapping[int, planning.Ro
 
 
 def _where_seen(rows: pd.DataFrame, level: float) -> Array:
-    """The p-values of rows if each lay where it was measured, `[rows, 3]`."""
+    """The p-values of rows if each lay where it was measured, `[rows, 4]`."""
     numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "measured", "measured", "n")]
     return rule.p_values(rows["relation"].to_numpy(str), numbers, level, exact=True)

@@ -625,52 +625,16 @@ NETWORKS: tuple[tuple[str, str, Wrong], ...] = (
     ("layer 1", "recency", _seen(lambda norm, rho, alpha, layer: (norm, rho, alpha, 1))),
     (WITH_AND_WITHOUT, "recency", _seen(lambda norm, rho, *rest: (norm, 1 - rho, *rest))),
 )
-PROFILES: tuple[tuple[str, str, Wrong], ...] = (
-    ("keys in reverse order", "profile_recency", KEYS_REVERSED),
-    ("a causal mask throughout", "profile_recency", _seen(lambda profile, mask, *rest: (profile, "causal", *rest))),
-    (
-        "without residual for with it",
-        "profile_recency",
-        _seen(lambda profile, mask, rho, layer: (profile, mask, 0.0, layer)),
-    ),
-    ("layer 1", "profile_recency", _seen(lambda profile, mask, rho, layer: (profile, mask, rho, 1))),
-)
 DECODER = [
-    *_of("layernorm-theorem layernorm-three-tokens layernorm-closed-form", layernorm_theory, *SETTINGS),
+    *_of("layernorm-theorem layernorm-three-tokens", layernorm_theory, *SETTINGS),
     *_of(
         "layernorm-theorem", layernorm_theory, ("q_j constant", "squared_norms", _instead(lambda n, *given: np.ones(n)))
     ),
-    *_of(
-        "layernorm-closed-form",
-        layernorm_theory,
-        ("q_j without the common part", "squared_norms", _norms_without("common")),
-        ("c_i dropped", "pull", _scaled(0)),
-        ("c_i doubled", "pull", _scaled(2)),
-        ("the sign of c_i", "pull", _scaled(-1)),
-    ),
-    *_of("layernorm-recency layernorm-primacy layernorm-anisotropy", layernorm_checks_theory.Runs, *NETWORKS),
+    *_of("layernorm-recency layernorm-primacy", layernorm_checks_theory.Runs, *NETWORKS),
     *_of(
         "layernorm-primacy",
         layernorm_checks_theory.Runs,
         ("layer 2", "recency", _seen(lambda norm, rho, alpha, layer: (norm, rho, alpha, 2))),
-    ),
-    *_of("layernorm-moments layernorm-mask-adds", layernorm_checks_theory.Runs, *PROFILES),
-    *_of(
-        "layernorm-moments",
-        layernorm_checks_theory.Runs,
-        ("embeddings alike throughout", "profile_recency", _seen(lambda profile, *rest: ("alike", *rest))),
-    ),
-    *_of(
-        "layernorm-full-mask",
-        layernorm_checks_theory.Runs,
-        PROFILES[1],
-        ("anisotropy that rises", "profile_recency", _seen(lambda profile, *rest: ("anisotropy rises", *rest))),
-        ("lengths that rise", "profile_recency", _seen(lambda profile, *rest: ("length rises", *rest))),
-    ),
-    *_of(
-        "layernorm-mask-adds",
-        layernorm_checks_theory.Runs,
-        ("a full mask throughout", "profile_recency", _seen(lambda profile, mask, *rest: (profile, "full", *rest))),
     ),
 ]
 
@@ -683,7 +647,6 @@ ANY_ORDER = "layers are arbitrary, and so is their order: true as well"
 ANY_SETTING = "the theorem is of every anisotropy, residual and strength: true as well"
 BOTH = "no change: the claim is of networks without residual and of those with it"
 DIRECTIONS = "the claim is of directions alone"
-WITHIN = "within the bound on simulations of finite width, 1/d and four standard errors"
 STRONGER = "a stronger bound, which is true as well: all j - 1 earlier tokens take their share"
 UNNOTICED = {
     "emergence-theorem-4-1": {"C 5 % smaller": SPARE, AT_BOTTOM: ANY_ORDER},
@@ -717,10 +680,8 @@ UNNOTICED = {
         "q_j without the other tokens' weights": "the token's own weight alone makes q_j fall",
         "norms, not their squares' roots: q_i q_j for sqrt(q_i q_j)": f"{DIRECTIONS}, and these agree",
     },
-    "layernorm-closed-form": {"strength 5 % larger": WITHIN, "c_i doubled": WITHIN},
     "layernorm-recency": {WITH_AND_WITHOUT: BOTH},
     "layernorm-primacy": {WITH_AND_WITHOUT: BOTH},
-    "layernorm-mask-adds": {"without residual for with it": BOTH},
 }
 MUTANTS = tuple(
     replace(mutant, unnoticed=UNNOTICED.get(mutant.claim, {}).get(mutant.words, ""))

@@ -21,7 +21,7 @@ from position_bias.layernorm import checks_theory as layernorm_checks_theory
 from position_bias.layernorm import simulation
 from position_bias.structural import checks_theory as structural_checks_theory
 from position_bias.verdicts.judge import Statistic, judge
-from position_bias.verdicts.registry import Predicted, every_claim, predictions
+from position_bias.verdicts.registry import Predicted, every_addition, every_claim, predictions
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE
 from tests.mutants.mutant_list import MUTANTS, Mutant
 
@@ -95,7 +95,8 @@ def claims_that_hold() -> set[str]:
 
 def page() -> str:
     """docs/mutants.md, from the list and the registry of claims."""
-    claims = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
+    registered = every_claim(ROOT / "published/claims.csv") + every_addition(ROOT / "published/additions.csv")
+    claims = {claim.id: claim for claim in registered}
     count = sum(not mutant.unnoticed for mutant in MUTANTS)
     lines = [INTRODUCTION, "", f"Of {len(MUTANTS)} mutants {count} are noticed.", ""]
     by_claim = sorted(MUTANTS, key=lambda mutant: list(claims).index(mutant.claim))

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from position_bias.verdicts.pages import short
-from position_bias.verdicts.registry import every_claim
+from position_bias.verdicts.registry import OURS, every_addition, every_claim
 from position_bias.verdicts.rule import ERRATUM, WORDS
 from tools.workflow import rules
 
@@ -23,13 +23,19 @@ PAGES = {path for of in ("*.md", "[!.]*/README.md", "docs/**/*.md") for path in 
 
 @pytest.fixture(scope="module")
 def claims():
-    return every_claim(ROOT / "published/claims.csv")
+    return every_claim(ROOT / "published/claims.csv") + every_addition(ROOT / "published/additions.csv")
 
 
 @pytest.fixture(scope="module")
 def kept():
     """The scorecard that is kept beside the pages."""
     return pd.read_csv(ROOT / "docs/scorecard.csv")
+
+
+@pytest.fixture(scope="module")
+def both(kept):
+    """The same, and that of our additions."""
+    return pd.concat([kept, pd.read_csv(ROOT / "docs/additions.csv")], ignore_index=True)
 
 
 # What the repository holds
@@ -76,17 +82,22 @@ def test_the_citation_names_the_four_papers_of_the_readme():
 # Claims and verdicts
 
 
-def test_the_scorecard_that_is_kept_is_of_the_registry(claims, kept):
+def test_no_count_of_claims_has_additions_among_them(kept, both):
+    assert OURS not in set(kept["whose"])
+    assert set(both["whose"][len(kept) :]) == {OURS}
+
+
+def test_the_scorecard_that_is_kept_is_of_the_registry(claims, both):
     columns = ["paper", "item", "title", "statement", "form", "unit", "kind"]
     columns += ["whose", "needs", "doubted", "table", "shown"]
     stated = [(claim.id, *(getattr(claim, column) for column in columns)) for claim in claims]
-    assert list(kept[["claim", *columns]].itertuples(index=False, name=None)) == stated
+    assert list(both[["claim", *columns]].itertuples(index=False, name=None)) == stated
     # all scales but the first are those of evidence/
-    assert {"laptop"} <= set(kept["scale"]) <= {"laptop", "longer", "pretrained", "paper"}
+    assert {"laptop"} <= set(both["scale"]) <= {"laptop", "longer", "pretrained", "paper"}
 
 
-def test_what_is_open_says_what_would_decide_it(kept):
-    assert kept["would decide"].notna().tolist() == kept["verdict"].isin(["undecided", "not testable here"]).tolist()
+def test_what_is_open_says_what_would_decide_it(both):
+    assert both["would decide"].notna().tolist() == both["verdict"].isin(["undecided", "not testable here"]).tolist()
 
 
 def test_the_page_on_running_shows_lines_that_make_all_prints(kept):
@@ -94,8 +105,8 @@ def test_the_page_on_running_shows_lines_that_make_all_prints(kept):
     assert set(excerpt.splitlines()) <= set(short(kept).splitlines())
 
 
-def test_every_finding_on_pretrained_decoders_tells_the_verdicts_kept(kept):
-    verdicts = kept.set_index("claim")["verdict"].to_dict()
+def test_every_finding_on_pretrained_decoders_tells_the_verdicts_kept(both):
+    verdicts = both.set_index("claim")["verdict"].to_dict()
     words = {verdict.rstrip("s"): verdict for verdict in [*WORDS, ERRATUM]}
     _, *findings = re.split(r"\n(?=(?:<a id=.*\n)+## )", PRETRAINED)
     assert len(findings) > 2
@@ -105,7 +116,7 @@ def test_every_finding_on_pretrained_decoders_tells_the_verdicts_kept(kept):
         assert told - {None} == {verdicts[claim] for claim in re.findall(r'"([\w-]+)"', claims)}, claims
 
 
-def test_the_page_of_changes_tells_what_became_of_verdicts(kept):
+def test_the_page_of_changes_tells_what_became_of_verdicts(both):
     (table,) = re.findall(r"\n\| claim \| before \| now \|.*\n.*\n((?:\|.*\n)+)", CHANGES)
     (left_open,) = re.findall(r"undecided now, are:\n\n((?:- .*\n)+)", CHANGES)
     changed = [(row.split(" | ")[0], row.split(" | ")[2]) for row in table.splitlines()]
@@ -114,7 +125,7 @@ def test_the_page_of_changes_tells_what_became_of_verdicts(kept):
         for claim, now in [*changed, (left_open, "undecided")]
         for title, address in LINK.findall(claim)
     }
-    cards = kept.set_index("claim")
+    cards = both.set_index("claim")
     assert told == {claim: (cards["title"].get(claim), cards["verdict"].get(claim)) for claim in told}
 
 

@@ -14,7 +14,7 @@ from tools import papers
 from tools.workflow import jobs
 
 ROOT = Path(__file__).parents[2]
-SCORES, COMPARED = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in papers.JUDGED)
+SCORES, ADDITIONS, COMPARED = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in papers.JUDGED)
 NAMES = ("structural", "emergence", "layernorm", "postnorm")
 TEXTS = {path.stem: (ROOT / f"docs/papers/{path.name}").read_text() for path in papers.TEXTS.glob("*.md")}
 ROW = re.compile(r'^\| <a id="([\w-]+)"></a>(.*?) \| (.*?) \| (.*?) \| \*\*(.+?)\*\*(.*?) \| (.*?) \|$', re.MULTILINE)
@@ -32,7 +32,7 @@ def spoken(text):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_has_every_claim_of_its_paper_once_as_kept(name):
-    kept = SCORES[(SCORES["paper"] == name) & (SCORES["whose"] != "ours")].set_index("claim")
+    kept = SCORES[SCORES["paper"] == name].set_index("claim")
     rows = ROW.findall(TEXTS[name])
     assert sorted(claim for claim, *_ in rows) == sorted(kept.index)
     for claim, said, _, _, verdict, more, _ in rows:
@@ -42,6 +42,13 @@ def test_a_page_has_every_claim_of_its_paper_once_as_kept(name):
         scales = [SCALES[part] for part in more.split("<br>") if part in SCALES]
         spoken_of = row["needs"] != "nothing" and verdict != "not testable here"
         assert scales == ([row["scale"]] if spoken_of else [])
+
+
+def test_the_page_of_additions_answers_every_question():
+    rows = ROW.findall(TEXTS["additions"])
+    told = [(claim, question, statement, verdict) for claim, question, statement, _, verdict, *_ in rows]
+    columns = ["claim", "question", "statement", "verdict"]
+    assert told == list(ADDITIONS[columns].itertuples(index=False, name=None))
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -125,7 +132,7 @@ def test_pages_are_what_their_texts_and_the_kept_files_make(tmp_path, monkeypatc
 
 
 def test_the_readme_and_the_page_of_counts_count_the_scorecard():
-    theirs = SCORES[(SCORES["whose"] != "ours") & ~SCORES["doubted"]]
+    theirs = SCORES[~SCORES["doubted"]]
     for page in (ROOT / "README.md", ROOT / "docs/papers/README.md"):
         head, *rows = re.findall(r"^\| (paper \| .*|\[`.*) \|$", page.read_text(), re.MULTILINE)
         _, _, *words = head.split(" | ")

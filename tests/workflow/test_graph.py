@@ -10,8 +10,8 @@ import yaml
 from safetensors.numpy import load_file
 
 from position_bias.verdicts.judge import COLUMNS, KEYS
-from position_bias.verdicts.registry import claim_tables, every_claim
-from position_bias.verdicts.rule import WORDS
+from position_bias.verdicts.registry import claim_tables, every_addition, every_claim
+from position_bias.verdicts.rule import OF_ROW, WORDS
 from position_card.rollout.last_row import dense_last_row, rollout_matrix, transition
 from tests.graphs import CLAIMS, FIGURES, PAGES, counted
 
@@ -23,7 +23,7 @@ def models(graph):
 
 
 def registered(graph):
-    return every_claim(graph.root / "published/claims.csv")
+    return every_claim(graph.root / "published/claims.csv") + every_addition(graph.root / "published/additions.csv")
 
 
 def test_table2_has_every_variant_under_both_estimators_with_its_interval(graph):
@@ -113,20 +113,21 @@ def test_every_id_in_rows_is_registered_and_every_registered_claim_has_a_row(gra
 def test_no_other_table_has_rows_of_claims(graph):
     files = (graph.root / "results/tables").rglob("*.csv")
     having = {file for file in files if "claim" in pd.read_csv(file, nrows=0)}
-    expected = {
-        graph.root / f"results/tables/{name}.csv" for name in (*claim_tables(CLAIMS), "scorecard", "comparisons")
-    }
+    of_both = ("scorecard", "additions", "comparisons")
+    expected = {graph.root / f"results/tables/{name}.csv" for name in (*claim_tables(CLAIMS), *of_both)}
     assert having == expected
 
 
 def test_every_claim_has_its_verdict_from_the_tables(graph):
-    scores = pd.read_csv(graph.root / "results/tables/scorecard.csv")
+    theirs, ours = (pd.read_csv(graph.root / f"results/tables/{name}.csv") for name in ("scorecard", "additions"))
+    assert set(ours["whose"]) == {"ours"}
+    scores = pd.concat([theirs, ours], ignore_index=True)
     assert scores["claim"].tolist() == [claim.id for claim in registered(graph)]
     assert set(scores["verdict"]) <= {*WORDS, "erratum"}
     of_evidence = scores["scale"] != "test"
     assert set(scores.loc[of_evidence, "scale"]) == {"longer", "pretrained", "paper"}
     assert of_evidence[scores["kind"] != "pretrained"].sum() < len(scores) / 3
-    assert (scores[[f"rows: {word}" for word in WORDS]].sum(axis=1) > 0).all()
+    assert (scores[[f"rows: {word}" for word in OF_ROW]].sum(axis=1) > 0).all()
     grams = pd.read_csv(graph.root / "results/tables/layernorm/checks.csv").groupby("claim")["scale"].agg(set)
     assert grams["layernorm-language-models"] == ({"test"} if graph.small else {"test", "pretrained"})
     said = (graph.root / "results/tables/scorecard.txt").read_text()

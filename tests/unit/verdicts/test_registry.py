@@ -1,7 +1,7 @@
 """The registry of claims, how it is read, and what it says against the rules of the workflow and what papers print."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -9,15 +9,17 @@ import pandas as pd
 import pytest
 
 from position_bias.verdicts import registry
-from position_bias.verdicts.registry import NOTHING, OURS, SCALES, Claim
+from position_bias.verdicts.registry import NOTHING, OF_ADDITIONS, OF_CLAIMS, OURS, SCALES, Claim
 from tests.refusals import refused
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[3]
 PAPERS = {path.parent.name for path in (ROOT / "position_bias").glob("*/checks.py")}
 CLAIMS = registry.every_claim(ROOT / "published/claims.csv")
+ADDITIONS = registry.every_addition(ROOT / "published/additions.csv")
 VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str, keep_default_na=False)
-every_claim = pytest.mark.parametrize("claim", CLAIMS, ids=[claim.id for claim in CLAIMS])
+BOTH = CLAIMS + ADDITIONS
+every_claim = pytest.mark.parametrize("claim", BOTH, ids=[claim.id for claim in BOTH])
 
 
 def is_output(path):
@@ -39,30 +41,52 @@ LINE += ",most,seed,network,gaps,,false"
 
 
 def read(folder, *lines):
-    (folder / "claims.csv").write_text("\n".join([",".join(field.name for field in fields(Claim)), *lines]) + "\n")
+    (folder / "claims.csv").write_text("\n".join([",".join(OF_CLAIMS), *lines]) + "\n")
     return registry.every_claim(folder / "claims.csv")
 
 
 def test_a_line_is_a_claim(tmp_path):
-    second = LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace(",paper,", ",ours,")
-    first, second = read(tmp_path, LINE, second.replace(",,false", ",value_1,true"))
+    second = (
+        LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace(",paper,", ",secondary source,")
+    )
+    first, second = read(tmp_path, LINE, second.replace(",,false", ",value_1,true,more iterations"))
     shown = ("paper", "iterations", "emergence/checks", "figures/x.pdf", "most", "seed", "network", "gaps")
     assert first == Claim("a-1", "emergence", "Figure 2", "Section 5", "Rising", "it rises", *shown, "", False)
-    assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "ours")
-    assert (second.published, second.doubted) == ("value_1", True)
+    assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "secondary source")
+    assert (second.published, second.doubted, second.would_test) == ("value_1", True, "more iterations")
+
+
+def test_an_addition_is_ours_and_answers_a_question(tmp_path):
+    line = "a-3,emergence,Figure 2,Does it rise?,Rising,it rises,iterations,emergence/checks,figures/x.pdf"
+    line += ",most,seed,network,gaps"
+    path = tmp_path / "additions.csv"
+    path.write_text("\n".join([",".join(OF_ADDITIONS), line]) + "\n")
+    (found,) = registry.every_addition(path)
+    assert (found.id, found.question, found.whose, found.place) == ("a-3", "Does it rise?", "ours", "")
+    path.write_text("\n".join([",".join(OF_ADDITIONS), line.replace("Does it rise?", "")]) + "\n")
+    with refused("row 2", "question"):
+        registry.every_addition(path)
+
+
+def test_additions_are_few_and_each_is_a_question():
+    assert len(ADDITIONS) <= 20
+    assert all(claim.question.endswith("?") for claim in ADDITIONS)
+    assert len({claim.question for claim in ADDITIONS}) == len(ADDITIONS)
+    assert len({claim.id for claim in BOTH}) == len(BOTH)
 
 
 @pytest.mark.parametrize(
     ("lines", "named"),
     [
-        ([LINE, LINE], "claim a-1 twice"),
+        ([LINE, LINE], "a-1 twice"),
         ([LINE.replace("false", "no")], "doubted no; use one of: true, false"),
         ([LINE.replace("iterations", "prompts and luck")], "needs luck"),
         ([LINE.replace(",paper,", ",theirs,")], "whose theirs"),
+        ([LINE.replace(",paper,", ",ours,")], "whose ours"),
         ([LINE.replace(",most,", ",few,")], "form few"),
         ([LINE, "a-2,emergence"], "row 3"),
         ([LINE, ""], "row 3"),
-        ([LINE + ",more"], "row 2"),
+        ([LINE + ",more,too many"], "row 2"),
     ],
 )
 def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, named):
@@ -72,8 +96,7 @@ def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, named)
 
 def test_papers_on_norms_speak_by_a_secondary_source():
     assert {claim.paper for claim in CLAIMS} == PAPERS
-    theirs = {(claim.paper, claim.whose) for claim in CLAIMS if claim.whose != OURS}
-    assert theirs == {
+    assert {(claim.paper, claim.whose) for claim in CLAIMS} == {
         ("structural", "paper"),
         ("emergence", "paper"),
         ("layernorm", "secondary source"),
@@ -96,8 +119,7 @@ def test_the_cells_of_a_claim_fit_each_other(claim):
     theory = claim.item.startswith(("Theorem", "Lemma", "Proposition", "Appendices"))
     if claim.paper in ("structural", "emergence"):
         assert (claim.needs == NOTHING) == (theory or claim.id in (*KERNELS, *PRINTED, *RELEASED, UNTRAINED))
-    else:
-        assert (claim.whose == OURS) == (claim.place == "ours")
+    assert (claim.whose == OURS) == (claim.place == "") == (claim.question != "")
     assert (claim.unit == "none") == (claim.kind in ("theory", "printed", "errata"))
     assert claim.form != "exact" or claim.unit == "none"
 
@@ -134,4 +156,4 @@ def test_rows_of_the_scale_that_a_claim_is_about_meet_its_needs(needs, whose, me
 
 
 def test_no_two_claims_have_the_same_title():
-    assert len({claim.title for claim in CLAIMS}) == len(CLAIMS)
+    assert len({claim.title for claim in BOTH}) == len(BOTH)

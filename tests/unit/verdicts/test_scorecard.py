@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from position_bias.verdicts import planning, scorecard
 from position_bias.verdicts.judge import COLUMNS, table
-from position_bias.verdicts.rule import WORDS
+from position_bias.verdicts.rule import OF_ROW
 from tests.refusals import refused
 from tests.unit.verdicts.rows import (
     CLAIM,
@@ -48,7 +48,7 @@ def test_one_row_is_its_own_verdict_with_its_own_interval():
     assert (found["verdict"], found["measured"], found["published"]) == ("holds", 0.2, ".17")
     assert (found["relation"], found["bound"], found["margin"]) == (">", 0, 0.01)
     np.testing.assert_allclose((found["low"], found["high"]), (0.15, 0.25))
-    assert [found[f"rows: {word}"] for word in WORDS] == [1, 0, 0, 0, 0]
+    assert [found[f"rows: {word}"] for word in OF_ROW] == [1, 0, 0, 0, 0]
 
 
 def rows(**values):
@@ -61,14 +61,18 @@ def rows(**values):
         ("all", {"a": UP, "b": (0.1, 0.05)}, "holds", "b"),
         ("all", {"a": UP, "b": OPEN}, "undecided", "b"),
         ("all", {"a": UP, "b": DOWN, "c": (-0.9, 0.1)}, "fails", "c"),
-        ("all", {"a": UP, "b": NULL, "c": (0.0, 0.001)}, "no effect", "c"),
-        ("all", {"a": UP, "b": (-0.065, 0.05)}, "no effect", "b"),  # alone it would fail: of two that may be chance
+        ("all", {"a": NULL, "b": (0.0, 0.001), "c": (0.002, 0.007)}, "no effect", "c"),
+        ("all", {"a": NULL, "b": OPEN}, "undecided", "a"),
+        ("all", {"a": UP, "b": UP, "c": (0.0, 0.004)}, "mostly holds", "c"),
+        ("all", {"a": (0.2, 0.02), "b": (0.0, 0.004)}, "mixed", "b"),
+        ("all", {"a": UP, "b": (-0.065, 0.05)}, "mixed", "b"),  # alone it would fail: of two that may be chance
         ("most", {"a": UP, "b": (0.062, 0.05), "c": DOWN}, "undecided", "b"),  # two of three at half the error
         ("most", {"a": (0.2, 0.02), "b": (0.2, 0.03), "c": DOWN}, "holds", "b"),
         ("most", {"a": UP, "b": (-0.2, 0.02), "c": (-0.2, 0.03)}, "fails", "c"),
         ("can", {"a": (0.2, 0.02), "b": DOWN}, "holds", "a"),
         ("can", {"a": DOWN, "b": (-0.3, 0.01)}, "fails", "a"),
-        ("can", {"a": DOWN, "b": NULL}, "no effect", "b"),
+        ("can", {"a": DOWN, "b": NULL}, "mixed", "b"),
+        ("can", {"a": NULL, "b": (0.0, 0.001)}, "no effect", "a"),
     ],
 )
 def test_a_form_says_how_many_rows_must_lie_beyond_their_bounds(form, found, verdict, decides):
@@ -149,7 +153,8 @@ def test_of_rows_that_were_all_seen_the_least_shown_decides():
 def test_a_model_counts_once_and_its_measurements_must_agree():
     several = [check(*UP, n=100, model=name, quantity="gap") for name in "aab"]
     found = judged(*several, claim=claim_of_form("most", "model"))
-    assert (found["verdict"], re.findall(r"\d+", found["decides"])) == ("holds", [*"22322"])
+    assert (found["verdict"], re.findall(r"\d+", found["decides"])) == ("holds", [*"223"])
+    assert found["holds in"] == "2 of 2 models"
     other_seed = check(*DOWN, n=100, model="b")
     assert judged(*several, other_seed, claim=claim_of_form("all", "model"))["verdict"] == "undecided"
     other_part = check(*DOWN, n=100, model="b", quantity="another gap")
@@ -215,14 +220,14 @@ def test_a_table_of_another_schema_is_refused():
         scorecard.scorecard([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, {"a": ""}, 0.95)
 
 
-def judged_at(*tables, needs="iterations"):
-    claim = dataclasses.replace(CLAIM, needs=needs)
+def judged_at(*tables, needs="iterations", **others):
+    claim = dataclasses.replace(CLAIM, needs=needs, **others)
     (found,) = scorecard.scorecard([claim], {TABLE: pd.concat(tables)}, {"a": ""}, 0.95).to_dict("records")
     return found
 
 
 def where(found):
-    return found["verdict"], found["settled"], found["scale"], found["by scale"]
+    return found["verdict"], found["own scale"], found["scale"], found["by scale"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +255,46 @@ def where(found):
     ],
 )  # fmt: skip
 def test_the_largest_scale_with_intervals_decides_alone(tables, expected):
-    assert where(judged_at(*tables)) == expected
+    found = judged_at(*tables)
+    assert where(found) == expected
+    assert found["settled"] == (found["own scale"] and found["verdict"] != "undecided")
+
+
+def of_models(scale, value, names):
+    return at(scale, *(check(*value, n=100, model=name) for name in names))
+
+
+@pytest.mark.parametrize(
+    ("larger", "smaller", "expected"),
+    [
+        ((DOWN, "d"), (UP, "abc"), ("holds", "laptop", "laptop (3 models): holds; longer (1 model): fails")),
+        ((DOWN, "def"), (UP, "abc"), ("fails", "longer", "longer (3 models): fails; laptop (3 models): holds")),
+        ((UP, "d"), (UP, "abc"), ("holds", "longer", "longer (1 model): holds; laptop (3 models): holds")),
+    ],
+)
+def test_one_larger_model_does_not_override_three(larger, smaller, expected):
+    found = judged_at(of_models("longer", *larger), of_models("laptop", *smaller), unit="model")
+    assert (found["verdict"], found["scale"], found["by scale"]) == expected
+
+
+def test_what_no_short_run_could_show_is_judged_at_longer_ones_alone():
+    short = at("laptop", UP_ROW)
+    found = judged_at(short, would_test="more iterations")
+    assert (found["verdict"], found["would decide"]) == ("not testable here", "more iterations")
+    assert found["rows: not testable here"] == 1
+    assert where(judged_at(short, at("longer", DOWN_ROW), would_test="more"))[::2] == ("fails", "longer")
+
+
+def test_exceptions_are_named_with_their_numbers():
+    found = judged(*rows(a=UP, b=UP, c=NULL, d=DOWN, e=OPEN), claim=claim_of_form("most"))
+    assert found["holds in"] == "2 of 5 comparisons"
+    assert found["exceptions"] == "d: -0.2 [-0.25, -0.15]; c: 0 [-0.008, 0.008]"
+    many = judged(*rows(**{f"gap {i}": (-0.1 * i, 0.05) for i in range(1, 7)}))
+    assert [part.partition(":")[0] for part in many["exceptions"].split("; ")] == [
+        "gap 6", "gap 5", "gap 4", "and 3 more"
+    ]  # fmt: skip
+    known = judged({**check(-0.2, 0, n=1), "known": True}, claim=TESTED)
+    assert known["exceptions"] == "gap: -0.2"
 
 
 def test_missing_rows_are_named():
