@@ -126,7 +126,7 @@ class Card:
         save(self.page, self.figure(), self.tables, Path(directory))
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: the page with its figure."""
+        """Return the page with its figure, which a notebook shows."""
         image = io.BytesIO()
         with style.session_style():
             self.figure().savefig(image, format="png")

@@ -58,7 +58,7 @@ interrupted; 141 if nobody read what it printed"""
 
 
 def parser() -> argparse.ArgumentParser:
-    """What may be typed."""
+    """Return the parser of what may be typed."""
     parsed = argparse.ArgumentParser(
         "position-card", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -253,7 +253,7 @@ def _text(typed: str) -> Text:
 
 
 def _prompt(typed: argparse.Namespace) -> list[str] | None:
-    """The spans of a prompt; None where a card is asked for. The line break at the end of a file is no part of it."""
+    """Read the prompt, and return its spans, without the last line break; None where a card is asked for."""
     if not typed.spans:
         for name in ("prompt", "separator"):
             if getattr(typed, name) is not None:
@@ -347,7 +347,7 @@ def _statistics(card: "Card") -> dict[str, Any]:
 
 
 def _least(least: int, most: int = sys.maxsize) -> Any:
-    """A type of whole numbers that are not less than the one, nor more than the other."""
+    """Return a type of whole numbers for a parser, which are at least `least` and at most `most`."""
 
     def number(typed: str) -> int:
         if (value := int(typed)) < least:

@@ -76,7 +76,7 @@ def ratios(cards: Sequence[Card]) -> pd.DataFrame:
 
 
 def comparison_page(cards: Sequence[Card], folders: Sequence[str], table: pd.DataFrame) -> str:
-    """The page of several cards: figure, `ratios`, quotients, and where the card of each is."""
+    """Return the page of several cards: figure, `ratios`, quotients, and where the card of each is."""
     first, level = cards[0].name, cards[0].level
     header = ("tokens", "model", "prompts", ENDS[0], f"{first} / this", ENDS[1], f"{first} / this", *LOSSES)
     return TEMPLATE.read_text(encoding="utf-8").format(
@@ -130,7 +130,7 @@ def _unpaired(table: pd.DataFrame, cards: Sequence[Card]) -> str:
 
 
 def _quantities(measurement: Measurement, replicates: int, sample_seed: int) -> dict[str, Array]:
-    """Every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
+    """Return every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
     assert measurement.influence is not None
     weights = resampled_weights(units(measurement.documents), replicates, sample_seed)
     influence = np.asarray(weights @ measurement.influence, np.float64)

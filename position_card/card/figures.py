@@ -37,14 +37,14 @@ from position_card.drawing.panels import layer_axis, log_ticks
 from position_card.drawing.style import PAGE
 from position_card.rollout.parts import ends_over_middle, is_able, middle_half
 
-LAMBDAS = {  # told apart by marks, and by colours that no rollout has
+MIXINGS = {  # estimators of residual mixing, by marks, and by colours that no rollout has
     "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),
     "token": Look(r"$\lambda$, mean over tokens", TEAL, "s", width=1.0, filled=False),
     "backward": Look(r"$\lambda$ from gradients (for comparison)", OLIVE, "^", width=1.0, filled=False),
 }
 CURVES = {  # in the order of the legend; profile.csv has the other rollouts and baselines
     "influence": Look("measured by gradients", VARIANTS["d"].colour, "", width=2.0),
-    "b": Look(r"rollout with $\lambda$ (b)", BLUE, "", width=1.4),
+    "b": Look("residual-aware rollout (b)", BLUE, "", width=1.4),
     "mean-query-key": Look("rollout of mean query and key", BLUE, "", "--"),
     "mean-attention": Look("rollout of mean attention", PINK, "", width=0.8),
     "uniform": Look("uniform", REFERENCE, "", width=0.6),
@@ -65,12 +65,12 @@ Tables = Mapping[str, pd.DataFrame]  # those of the card of one model, by name
 
 
 def card(models: Mapping[str, Tables], text: str) -> Figure:
-    """Lambda by layer, influence by position beside rollouts and baselines, mean attention by distance, on a text.
+    """Draw residual mixing by layer, influence by position with rollouts, and mean attention by distance, on a text.
 
     Each model has a row, by its name, of the longest prompts; panels of a column share the scale of their ordinates.
-    Bands are bootstrap intervals of the tables; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes
-    has its mean in the middle half where influence has it. The weight that tokens give themselves, at distance 0, has
-    no place on a logarithmic axis and is not drawn.
+    Bands are bootstrap intervals of the tables; rollouts are drawn with residual mixing by Eq. 1. What replacing
+    tokens changes has its mean in the middle half where influence has it. The weight that tokens give themselves, at
+    distance 0, has no place on a logarithmic axis and is not drawn.
     """
     models = {
         name: {kind: table[table["n"] == table["n"].max()] for kind, table in tables.items()}
@@ -101,14 +101,14 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     variants = {variant for tables in models.values() for variant in tables["profile"]["variant"]}
     looks = list(present(variants & {*CURVES}, CURVES).values())
     looks[1:1] = [REPLACED] * any("replacement" in tables for tables in models.values())
-    kinds = present((kind for tables in models.values() for kind in set(tables["layers"]["estimator"])), LAMBDAS)
+    kinds = present((kind for tables in models.values() for kind in set(tables["layers"]["estimator"])), MIXINGS)
     rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
     legend(figure, below=[look.entry() for look in looks])
     return whole
 
 
 def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
-    for estimator, look in present(layers["estimator"], LAMBDAS).items():
+    for estimator, look in present(layers["estimator"], MIXINGS).items():
         rows = layers[layers["estimator"] == estimator]
         axes.fill_between(rows["layer"], rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
         axes.plot(
@@ -208,7 +208,7 @@ def _sink(axes: Axes, mean: pd.Series) -> None:
 
 
 def _recall(axes: Axes, recall: pd.DataFrame) -> None:
-    """The probability of the right word by place, with its means at both ends and in the middle half."""
+    """Draw the probability of the right word by place, with its means at both ends and in the middle half."""
     place = recall["place"].to_numpy()
     axes.fill_between(place, recall["probability low"], recall["probability high"], color=GREEN, alpha=0.2, linewidth=0)
     axes.plot(place, recall["probability"], color=GREEN, label="probability of the right word")
@@ -259,7 +259,7 @@ def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
 
 
 def uniform_attention(n: int) -> NDArray[np.float64]:
-    """The mean weight [n] at each distance of tokens that attend to themselves and all earlier ones alike.
+    """Return the mean weight [n] at each distance of tokens that attend to themselves and all earlier ones alike.
 
     The mean of 1 / (i + 1) over the queries i >= d: (H_n - H_d) / (n - d), with harmonic numbers H. It falls with
     distance, because only late tokens have others far behind them.

@@ -19,16 +19,17 @@ from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
 TEMPLATE = resources.files(__package__).joinpath("page.md")
 PERCENT = 100
-LAMBDAS = {
+MIXINGS = {
     "frobenius": "lambda, whole prompt",
     "token": "lambda, mean over tokens",
     "backward": "lambda from gradients (for comparison)",
 }
 KINDS = {  # of rollouts, and the baselines
-    "a": "*attention alone (a)*: every token attends to all earlier ones alike but for the ALiBi bias, and lambda is 1",
-    "b": "*with lambda (b)*: the same attention, with the measured lambda",
-    "c": "*with lambda and content (c)*: besides, each token attends to itself more or less than to others, by as much "
-    "as was measured",
+    "a": "*attention alone (a)*: every token attends to all earlier ones alike but for the positional bias of ALiBi, "
+    "and residual mixing is 1",
+    "b": "*residual-aware (b)*: the same attention, with the measured residual mixing",
+    "c": "*residual-aware with content (c)*: besides, each token attends to itself more or less than to others, by as "
+    "much as was measured",
     "content-free": "*without content*: every token attends to itself and to all earlier ones alike, as far back as "
     "the layer reads",
     "logit-by-distance": "*logit by distance*: logits are the mean of those measured at each distance; the largest "
@@ -38,7 +39,8 @@ KINDS = {  # of rollouts, and the baselines
     "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads; where some of it "
     "goes to no token, the rest is divided by its total",
     "uniform": "*baselines* know nothing of the model, but for its ALiBi bias or how far back its layers read: the "
-    "same influence of every token, all influence on the last one, and the rollout without content with lambda = 1/2",
+    "same influence of every token, all influence on the last one, and the rollout without content with residual "
+    "mixing of 1/2",
 }
 OF_GRADIENTS = (
     " *From gradients*, our addition: the same ratio of the two parts of the gradient, that which comes back through "
@@ -79,7 +81,7 @@ position-card MODEL --untrained 3
 
 
 def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Mapping[str, CardPart]) -> str:
-    """The page of a card, above all about the longest of the lengths that were measured.
+    """Return the page of a card, above all about the longest of the lengths that were measured.
 
     `lengths` has the part of each length (`profiles.influence_part`), and `others` those of replacement and recall, by
     their names in `profiles`.
@@ -100,7 +102,7 @@ def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Ma
         title=f"{facts['name']} on {facts['text']}",
         drawn=_drawn(longest.n, longest.prompts, facts),
         caption=caption(part.level) + (CAPTION_OF_RECALL if recall_part else ""),
-        on_lambda="\n\n".join(filter(None, (sentences.on_lambda(part), sentences.on_no_token(part)))),
+        on_mixing="\n\n".join(filter(None, (sentences.on_mixing(part), sentences.on_no_token(part)))),
         on_influence=sentences.on_influence(part, first),
         on_replacement=f"{sentences.on_replacement(replacement)}\n\n" if replacement else "",
         on_recall=on_recall,
@@ -126,14 +128,14 @@ def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Ma
 
 
 def caption(level: float) -> str:
-    """What the figure of a card shows, with the kind of its intervals."""
+    """Return what the figure of a card shows, with the kind of its intervals."""
     return (
-        "Left: the share of attention in the residual stream, layer by layer. "
+        "Left: residual mixing (lambda), layer by layer. "
         "Middle: the share of each token in the influence on the prediction of the next token, on a logarithmic scale, "
-        "beside what some rollouts predict with lambda of the whole prompt; the table `profile` has all of them. Dots "
-        "mark the first and the last token; numbers beside them are their influence over the mean of the middle half "
-        "(grey, with a black line at that mean). Diamonds are what replacing a token changes, where that was measured, "
-        "with the same mean in the middle half. Right: the mean attention weight on "
+        "beside what some rollouts predict with residual mixing of the whole prompt; the table `profile` has all of "
+        "them. Dots mark the first and the last token; numbers beside them are their influence over the mean of the "
+        "middle half (grey, with a black line at that mean). Diamonds are what replacing a token changes, where that "
+        "was measured, with the same mean in the middle half. Right: the mean attention weight on "
         "the token at each distance, one line per layer; the weight that tokens give to themselves is not drawn, and "
         "the right end is noisy, since few tokens have others so far behind them. There a weight that rises is a sink: "
         "the first token. Uniform attention, which gives all "
@@ -145,16 +147,16 @@ def caption(level: float) -> str:
 
 
 def code(token: str) -> str:
-    """A token as Markdown shows it whole: HTML would swallow `<s>`."""
+    """Return a token as Markdown shows it whole: HTML would swallow `<s>`."""
     return f"`` {token} ``" if "`" in token else f"`{token}`"
 
 
 def _by_length(lengths: Mapping[int, CardPart], facts: Mapping[str, Any]) -> str:
-    """The numbers of the sentences, a row a length."""
+    """Return a table of the numbers that the sentences have, with a row for each length."""
     rows = []
     for n, part in lengths.items():
         ends = (part.interval(INFLUENCE, end) for end in ENDS)
-        loss, mean = part.interval(LOSS, "mean"), f"{sentences.lambdas(part).mean():.3g}"
+        loss, mean = part.interval(LOSS, "mean"), f"{sentences.mixings(part).mean():.3g}"
         close, span = sentences.closest(part)
         names = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in close])
         rows.append((n, part.prompts, facts["prompts"][str(n)]["documents"], loss, mean, *ends, f"{names} ({span})"))
@@ -165,9 +167,9 @@ def _by_length(lengths: Mapping[int, CardPart], facts: Mapping[str, Any]) -> str
 
 
 def _rollouts(part: CardPart, replacement: CardPart | None) -> str:
-    """A row for the measured influence, replacement, each rollout and each baseline; W has a column a lambda."""
+    """Return a table of measured influence, replacement, rollouts and baselines, with a column of W for each lambda."""
     intervals = part.intervals | (replacement.intervals if replacement else {})
-    estimators = [name for name in LAMBDAS if name in set(part.values["estimator"])]
+    estimators = [name for name in MIXINGS if name in set(part.values["estimator"])]
 
     def cell(estimator: str, variant: str, statistic: str) -> str:
         interval = intervals.get((estimator, variant, statistic))
@@ -179,12 +181,12 @@ def _rollouts(part: CardPart, replacement: CardPart | None) -> str:
             if (estimator, variant, ENDS[0]) in intervals:
                 cells = [cell(estimator, variant, statistic) for statistic in ("wasserstein", *ENDS)]
                 rows.append((label, *cells, *(cell(name, variant, "wasserstein") for name in estimators[1:])))
-    others = [f"W, {LAMBDAS[name]}" for name in estimators[1:]]
-    return table(("", f"W, {LAMBDAS[estimators[0]]}", *ENDS, *others), rows)
+    others = [f"W, {MIXINGS[name]}" for name in estimators[1:]]
+    return table(("", f"W, {MIXINGS[estimators[0]]}", *ENDS, *others), rows)
 
 
 def _kernels(measurement: Measurement) -> str:
-    """How much of the mean logits by distance the mean query and key explain, where both are known."""
+    """Return how much of the mean logits by distance the mean query and key explain, where both are known."""
     if set(measurement.kernels) != {"toeplitz", "rotary"}:
         return ""
     pairs = zip(measurement.kernels["toeplitz"], measurement.kernels["rotary"], measurement.windows, strict=True)
@@ -247,7 +249,7 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
 
 
 def _lengths(measurements: Measurements) -> Iterator[str]:
-    """What was measured of the lengths that were asked for, and why it is not all of them."""
+    """Yield what was measured of each length, and why a length that was asked for was not."""
     facts = measurements.facts
     for n, measurement in measurements.lengths.items():
         yield _drawn(n, measurement.prompts, facts)
@@ -266,11 +268,11 @@ def _drawn(n: int, prompts: int, facts: Mapping[str, Any]) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something, such as 1 head or 2 heads."""
+    """Return a count with its noun, such as 1 head or 2 heads."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def table(header: Sequence[str], rows: Any) -> str:
-    """A table; a bar within a cell, as in the names of some tokens, is no border."""
+    """Return a table in Markdown; a bar within a cell, as in the names of some tokens, is no border."""
     lines = [[str(cell).replace("|", r"\|") for cell in line] for line in (header, ["---"] * len(header), *rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

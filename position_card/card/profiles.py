@@ -42,13 +42,13 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        """All three with as many decimals as give three digits of the value, or of the width where that is larger."""
+        """Write all three, with the decimals that give three digits of the value, or of the width if that is larger."""
         largest = max(abs(self.value), self.high - self.low)
         decimals = max(0, 2 - int(np.floor(np.log10(largest)))) if largest else 2
         return f"{self.value:.{decimals}f} [{self.low:.{decimals}f}, {self.high:.{decimals}f}]"
 
     def side(self, number: float) -> int:
-        """+1 where all of it is above a number, -1 where all is below, else 0."""
+        """Return +1 where the whole interval is above a number, -1 where it is below, else 0."""
         return int(self.low > number) - int(self.high < number)
 
 
@@ -79,18 +79,18 @@ class CardPart:
         return self.intervals[estimator, variant, statistic]
 
     def interval_of(self, values: pd.Series) -> Interval:
-        """What is worked out of `values`, by replicate."""
+        """Return the interval of values by replicate, where the value at index -1 is that of all prompts."""
         low, high = percentile_interval(values[values.index >= 0], self.level)
         return Interval(float(values.loc[-1]), float(low), float(high))
 
 
 def units(documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What is resampled of prompts [N] of these documents: documents, or prompts where they are fewer than LEAST."""
+    """Return what is resampled of prompts [N]: their documents, or themselves where documents are fewer than LEAST."""
     return documents if len(np.unique(documents)) >= LEAST else np.arange(len(documents))
 
 
 def influence_part(measurement: Measurement, replicates: int, level: float, seed: int) -> CardPart:
-    """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over `units`.
+    """Return lambda by layer, profiles by position, and the statistics of every bootstrap replicate over `units`.
 
     All are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token. Beside
     lambda of each layer is the share of its attention that goes to no token, 0 where weights add to 1.
@@ -127,7 +127,7 @@ def influence_part(measurement: Measurement, replicates: int, level: float, seed
 def replacement_part(
     replacement: ReplacementEffects, measurement: Measurement, before: int, replicates: int, level: float, seed: int
 ) -> CardPart:
-    """What replacing a token changes, by position; and how much its ends weigh, beside what gradients say of them.
+    """Return what replacing a token changes, by position, and how much the ends weigh by it and by gradients.
 
     The table is tidy (position, value, low, high): the mean over prompts of the total variation. One statistic is that
     of the first and the last token over the mean of the positions in the middle half. The other (QUOTIENT) is the same
@@ -159,7 +159,7 @@ def replacement_part(
 
 
 def recall_part(recall: RecallResult, replicates: int, level: float, seed: int) -> CardPart:
-    """What is recalled by place, and of both ends over the middle half; contexts are resampled.
+    """Return recall by place, and that of both ends over the middle half; contexts are resampled.
 
     The table has the columns place, probability and accuracy with their bounds, prior and chance. The statistics are
     the mean accuracy, and the EIGHTHS by the probability above the prior. These are NaN where `is_able` says that the
@@ -179,7 +179,7 @@ def recall_part(recall: RecallResult, replicates: int, level: float, seed: int) 
 
 
 def attention_table(measurement: Measurement) -> pd.DataFrame:
-    """Mean attention by distance as a tidy table: (layer, distance, value), layer 1 the first."""
+    """Return the mean attention by distance as a tidy table: (layer, distance, value), layer 1 the first."""
     layers, n = measurement.by_distance.shape
     layer, distance = np.divmod(np.arange(layers * n), n)
     value = measurement.by_distance.astype(float).ravel()
@@ -187,7 +187,7 @@ def attention_table(measurement: Measurement) -> pd.DataFrame:
 
 
 def quarters(influence: Array) -> dict[str, Array]:
-    """Influence [..., n] of an average token of the first and of the last quarter, over that of one in the middle half.
+    """Divide influence [..., n] of an average token of the first and of the last quarter by that of the middle half.
 
     Without the first and the last token, which stand for themselves.
     """
@@ -198,13 +198,13 @@ def quarters(influence: Array) -> dict[str, Array]:
 
 
 def bounds(values: Array, level: float) -> dict[str, Array]:
-    """The value of all prompts, and the bounds of its interval, of [1 + R, ...]."""
+    """Return the value of all prompts and the bounds of its interval, from values [1 + R, ...]."""
     low, high = percentile_interval(values[1:], level)
     return {"value": values[0], "low": low, "high": high}
 
 
 def _means(weights: Mapping[int, Array], of_prompts: NDArray[Any]) -> Array:
-    """Means over all prompts, then over those of every replicate, [1 + R, ...]."""
+    """Return means over all prompts, then over those of every replicate, [1 + R, ...]."""
     return np.concatenate([of @ of_prompts for of in weights.values()])
 
 

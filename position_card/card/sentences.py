@@ -32,15 +32,15 @@ TREND_FROM = 6  # layers; of fewer, a rank correlation says little
 
 NAMES = {
     "a": "attention alone (a)",
-    "b": "the rollout with lambda (b)",
-    "c": "the rollout with lambda and content (c)",
+    "b": "the residual-aware rollout (b)",
+    "c": "the residual-aware rollout with content (c)",
     "content-free": "the rollout without content",
     "logit-by-distance": "the rollout of the logit by distance",
     "mean-query-key": "the rollout of the mean query and key",
     "mean-attention": "the rollout of the mean attention",
     "uniform": "baseline: the same influence of every token",
     "last": "baseline: all influence on the last token",
-    "half": "baseline: the rollout without content, with lambda = 1/2",
+    "half": "baseline: the rollout without content, with residual mixing of 1/2",
 }
 
 # Whether the first and the last token outweigh the middle half: +1, -1, or 0 where the interval holds 1.
@@ -57,11 +57,12 @@ SHAPES = {
 }
 
 
-def on_lambda(part: CardPart) -> str:
-    """How much attention adds, layer by layer."""
-    of_layers = lambdas(part)
+def on_mixing(part: CardPart) -> str:
+    """Say how much attention adds, layer by layer."""
+    of_layers = mixings(part)
     least, most = of_layers.argmin(), of_layers.argmax()
-    sentence = f"Attention's share of the residual stream, lambda, is {of_layers.mean():.3g} on average over the layers"
+    mean = f"{of_layers.mean():.3g} on average over the layers"
+    sentence = f"Residual mixing (lambda), the share of a layer's output that attention brings, is {mean}"
     if len(of_layers) == 1:
         return f"{sentence}."
     sentence += (
@@ -75,7 +76,7 @@ def on_lambda(part: CardPart) -> str:
 
 
 def on_no_token(part: CardPart) -> str:
-    """How much of the attention goes to no token, as in heads with a learned sink; "" where weights add to 1."""
+    """Say how much of the attention goes to no token, as in heads with a learned sink; "" where weights add to 1."""
     layers = part.tables["layers"]
     columns = [NO_TOKEN, f"{NO_TOKEN} low", f"{NO_TOKEN} high"]
     of_layers = layers.loc[layers["estimator"] == ESTIMATOR, columns].to_numpy()
@@ -89,7 +90,7 @@ def on_no_token(part: CardPart) -> str:
 
 
 def on_influence(part: CardPart, first: str) -> str:
-    """How influence is spread over the prompt; `first` says what the first token is."""
+    """Say how influence is spread over the prompt; `first` says what the first token is."""
     begin, end, share, early, late = (part.interval(INFLUENCE, name) for name in (*ENDS, "last", *QUARTERS))
     return (
         f"By gradients, in prompts of {part.n} tokens, the first token ({first}) has {begin} times the influence of an "
@@ -101,7 +102,7 @@ def on_influence(part: CardPart, first: str) -> str:
 
 
 def on_replacement(part: CardPart) -> str:
-    """What other tokens in place of the first and the last do, and where gradients say otherwise of these prompts."""
+    """Say what other tokens in place of the first and the last change, and where gradients say otherwise."""
     begin, end = (part.interval(REPLACEMENT, name) for name in ENDS)
     word = ""
     if FIRST_WORD in set(part.values["statistic"]):
@@ -119,7 +120,7 @@ def on_replacement(part: CardPart) -> str:
 
 
 def on_recall(part: CardPart, words: int) -> str:
-    """Where in contexts of some of these `words` a passage is found again.
+    """Say where in contexts of some of these `words` a passage is found again.
 
     Nothing is said of places where the accuracy is too near to chance, or where nothing of the middle is recalled.
     """
@@ -139,7 +140,7 @@ def on_recall(part: CardPart, words: int) -> str:
 
 
 def on_rollouts(part: CardPart) -> str:
-    """Which rollouts come closest to the measured influence, and whether closer than every baseline.
+    """Say which rollouts come closest to the measured influence, and whether closer than every baseline.
 
     Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1. Rollouts whose W is not separably
     more than SAME above the least are equally close. The least is compared with the nearest baseline in the same way,
@@ -167,7 +168,7 @@ def on_rollouts(part: CardPart) -> str:
 
 
 def closest(part: CardPart) -> tuple[list[str], str]:
-    """The rollout of the least distance, and those that are not separably more than SAME farther, by distance.
+    """Return the rollout of the least distance, and those that are not separably more than SAME farther, by distance.
 
     Beside them W in words: of one rollout with its interval, of several from the least to the greatest.
     """
@@ -180,20 +181,20 @@ def closest(part: CardPart) -> tuple[list[str], str]:
     return [first, *alike], f"W = {least.loc[-1]:.3g} to {of_variant[alike[-1]].loc[-1]:.3g}"
 
 
-def lambdas(part: CardPart) -> Array:
-    """Lambda of Eq. 1 of every layer."""
+def mixings(part: CardPart) -> Array:
+    """Return residual mixing by Eq. 1 of every layer, [L]."""
     layers = part.tables["layers"]
     return layers.loc[layers["estimator"] == ESTIMATOR, "value"].to_numpy()
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names with commas, and `and` before the last."""
+    """Join names with commas, and `and` before the last."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def distances(part: CardPart) -> dict[str, pd.Series]:
-    """W of every baseline, and of every rollout with lambda of Eq. 1, or without any: by replicate."""
+    """Return W of every baseline, and of every rollout with lambda of Eq. 1, or without any: by replicate."""
     values = part.values
     rows = values[
         (values["statistic"] == "wasserstein") & values["estimator"].isin([ESTIMATOR, SAME_FOR_EVERY_ESTIMATOR])

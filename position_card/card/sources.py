@@ -58,14 +58,14 @@ class Source:
 
 
 def files_of_model(model: Source) -> list[Path]:
-    """The files of a model that is named by its path; notes beside them are no part of it, nor are folders."""
+    """Return the files of a model that is named by its path, without notes and folders that lie there."""
     if model.kind != "path" or model.path.is_file():
         return [model.path] if model.kind == "path" else []
     return sorted(file for pattern in MODEL for file in model.path.glob(pattern) if file.is_file())
 
 
 def files_of_text(text: Source) -> list[Path]:
-    """The files that a text is read from: itself, or those of TEXTS below it, or where there are none, all.
+    """Return the files that a text is read from: itself, or those of TEXTS below it, or where there are none, all.
 
     Raises InputError where more lies below it than any text has, as in the folder of a whole system.
     """
@@ -79,14 +79,14 @@ def files_of_text(text: Source) -> list[Path]:
 
 
 def source(given: str, known: Collection[str] = ()) -> Source:
-    """What a name means: a path where something lies there or where it looks like one, or else an id of the hub."""
+    """Say what a name means: a path where something lies there or where it looks like one, or else an id of the hub."""
     if given in known:
         return Source(given, "named")
     return Source(given, "path" if given.startswith(("/", ".", "~")) or os.path.exists(given) else "hub")
 
 
 def original(model: Source) -> Source:
-    """The model that an untrained copy is of; any other is itself."""
+    """Return the model that an untrained copy is of, or the model itself."""
     return replace(model, untrained=None)
 
 
@@ -106,12 +106,12 @@ def locate(model: Source, revision: str | None, out: Path) -> tuple[Path, str]:
 
 
 def with_copies(models: Sequence[Source], untrained: int) -> list[Source]:
-    """The models, then so many untrained copies of each."""
+    """Return the models, then so many untrained copies of each."""
     return [*models, *(replace(model, untrained=seed) for model in models for seed in range(untrained))]
 
 
 def together(models: Sequence[Source], untrained: int) -> str:
-    """What files of several models are called that one figure shows."""
+    """Return the name of the folder of several models that one figure shows."""
     return BETWEEN_NAMES.join([*(model.name for model in models), *([f"{untrained}-untrained"] if untrained else [])])
 
 
@@ -121,7 +121,7 @@ def stamp(files: Sequence[Path]) -> Stamp:
 
 
 def faults(models: Sequence[Source], untrained: int) -> Iterator[str]:
-    """A line for each thing for which these models cannot be measured together."""
+    """Yield a line for each reason why these models cannot be measured together."""
     for model in models:
         if model.kind == "path" and not os.path.exists(model.path):  # which says no of names that no file can have
             yield f"model {model.given} is not there, seen from {Path.cwd()}"

@@ -126,7 +126,7 @@ def describe_separation(separator: str | None) -> str:
 
 
 def span_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenIds]:
-    """The tokens of the prompt that spans make together, by the span in which each begins: int64 [tokens of a span].
+    """Return the tokens of the prompt that spans make together, by the span in which each begins: int64 [tokens].
 
     One after the other they are the tokens of the prompt. Raises InputError where a span has none.
     """

@@ -119,7 +119,7 @@ class Spans:
                 partial.write_text(text, encoding="utf-8")
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows."""
+        """Return the page, which a notebook shows."""
         return self.page
 
     def _named(self, number: int) -> str:
@@ -130,7 +130,7 @@ class Spans:
         return text if len(text) <= WORDS else f"{text[:WORDS].rsplit(' ', 1)[0]} ..."
 
     def _on_gradient(self, as_given: pd.DataFrame) -> str:
-        """Which span has the largest share of the influence, and what the others leave."""
+        """Say which span has the largest share of the influence, and what the others leave."""
         shares, question = as_given["gradient"], len(self.texts)
         most = int(shares.drop(question).to_numpy().argmax()) + 1
         of_tokens = as_given.loc[most, "tokens"] / self.facts["tokens"]
@@ -156,7 +156,7 @@ class Spans:
         )
 
     def _on_place(self, measure: str) -> str:
-        """Whether place or span matters more, where spans weigh most, and whether the heaviest is so everywhere."""
+        """Say whether place or span matters more, where spans weigh most, and whether the heaviest is so everywhere."""
         name, shares, chance = BY[measure], self.explained[measure], self.by_chance
         if math.isnan(shares["place"]):
             return f"{name}, this cannot be said: some span weighs nothing at some place, or nothing varies."
@@ -186,7 +186,7 @@ class Spans:
             yield name, *("" if math.isnan(share) else _percent(share) for share in shares.values())
 
     def _weights(self, measure: str, as_given: pd.DataFrame) -> str:
-        """A row for each span: as given, and at every place."""
+        """Return a table with a row for each span: its weight as given, and at every place."""
         number_text = _percent if measure == "gradient" else "{:.2g}".format
         by_place = spans.placed(self.table, measure)
         rows = []
@@ -199,7 +199,7 @@ class Spans:
         return table(("span", "begins with", "tokens", AS_GIVEN, *by_place), rows)
 
     def _recut(self) -> str:
-        """Whether the tokenizer would cut other orders otherwise."""
+        """Say whether the tokenizer would cut other orders otherwise."""
         recut, others = self.facts["recut"], self.facts["orders"] - 1
         if not recut:
             return "the tokenizer would make the same tokens of every order"
@@ -231,7 +231,7 @@ class Spans:
 
 
 def _heaviest(values: pd.DataFrame) -> str:
-    """Whether the same span weighs most at every place."""
+    """Say whether the same span weighs most at every place."""
     most = values.idxmax()
     if most.nunique() == 1:
         return f"Span {most.iloc[0]} weighs most at every place."

@@ -46,7 +46,7 @@ class Subject:
         )
 
     def opened(self, place: Path, sample_seed: int, folder: Path) -> PreTrainedModel:
-        """The model at a place, or its untrained copy, which is written into a folder meanwhile."""
+        """Open the model at a place, or its untrained copy, which is written into a folder meanwhile."""
         if self.untrained is None:
             return opening.open_decoder(place, self.placed, self.precision, self.config)
         weights_seed = seed(sample_seed, "card", "untrained", self.untrained)

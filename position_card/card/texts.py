@@ -27,7 +27,7 @@ LEAST = 8  # prompts; intervals over fewer mean nothing
 
 
 def read_documents(source: Source) -> tuple[Iterator[str], str]:
-    """The documents of a text, and where it comes from in words; a corpus of this project is its held-out part.
+    """Return the documents of a text, and where it comes from in words; a corpus of this project is its held-out part.
 
     Raises InputError, sometimes only while the documents are read, for what cannot be read.
     """
@@ -44,7 +44,7 @@ def read_documents(source: Source) -> tuple[Iterator[str], str]:
 
 
 def stored_documents(source: Source) -> Iterator[str]:
-    """The documents of a file or of a directory.
+    """Yield the documents of a file or of a directory.
 
     A .txt file is one document; a line of a .jsonl file holds one under `text`. A directory has such files, in any of
     its folders and read in the order of their names, or else is one that `datasets` reads, with a column `text` and a
@@ -77,7 +77,7 @@ def stored_documents(source: Source) -> Iterator[str]:
 
 
 def read_prompt(name: str) -> str:
-    """The text of a prompt in a file, or - for standard input. Raises InputError for what cannot be read."""
+    """Read the text of a prompt in a file, or - for standard input. Raises InputError for what cannot be read."""
     if name == "-":
         return _standard_input(CHARACTERS)
     with opened(name, f"prompt {name}") as lines:
@@ -85,7 +85,7 @@ def read_prompt(name: str) -> str:
 
 
 def _standard_input(most: int = -1) -> str:
-    """So many characters of standard input, or all. Raises InputError where it is closed or not encoded in UTF-8."""
+    """Read so many characters of standard input, or all. Raises InputError where it is closed or not UTF-8."""
     if sys.stdin is None:
         raise InputError("standard input is closed; give a file")
     try:
@@ -97,7 +97,7 @@ def _standard_input(most: int = -1) -> str:
 
 
 def first_characters(characters: int, texts: Iterable[str]) -> Iterator[str]:
-    """The first of the texts, until they have so many characters together; the last one is cut."""
+    """Yield the first of the texts, until they have so many characters together; the last one is cut."""
     left = characters
     for text in texts:
         yield text[:left]
@@ -107,7 +107,7 @@ def first_characters(characters: int, texts: Iterable[str]) -> Iterator[str]:
 
 
 def documents_digest(documents: Iterable[str]) -> str:
-    """What tells documents from others."""
+    """Return the SHA-256 of documents, each with its end, which tells them from others."""
     checksum = hashlib.sha256()
     for document in documents:
         checksum.update(document.encode() + b"\0")
@@ -122,7 +122,7 @@ class PromptSet(NamedTuple):
     entropy: float  # of the frequencies of tokens in all windows of this length, in nats
 
     def facts(self) -> dict[str, Any]:
-        """What a card says of them, and a digest of their tokens, which tells them from others."""
+        """Return what a card says of the prompts, and a digest of their tokens, which tells them from others."""
         digest = hashlib.sha256(self.tokens.tobytes()).hexdigest()
         return {"documents": len(np.unique(self.documents)), "entropy": self.entropy, "sha256": digest}
 
@@ -135,7 +135,7 @@ def draw_prompts(
     most: int,
     sample_seed: int,
 ) -> dict[int, PromptSet]:
-    """Up to `most` prompts of each length n that the text has at least LEAST of, drawn by the seed `chosen_by`.
+    """Draw up to `most` prompts of each length n that the text has at least LEAST of, by `sample_seed`.
 
     A prompt is the tokens `before`, which the tokenizer puts first by itself, and a window of one document; none twice.
     Raises InputError where the text has too few of every length.
@@ -163,14 +163,14 @@ def draw_prompts(
 
 
 def _entropy(token_ids: TokenIds) -> float:
-    """The entropy of the frequencies of token ids, in nats."""
+    """Return the entropy of the frequencies of token ids, in nats."""
     _, counts = np.unique(token_ids, return_counts=True)
     shares = counts / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def _had(counts: Mapping[int, int]) -> str:
-    """For example: 1 prompt of 64 tokens and 0 of 256."""
+    """Say how many prompts a text has of each length, for example: 1 prompt of 64 tokens and 0 of 256."""
     if not counts:
         return "no prompts"
     (n, count), *others = counts.items()

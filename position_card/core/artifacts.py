@@ -76,7 +76,7 @@ def read_labels(path: str | Path) -> Labels:
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[tuple[Any, Labels]]:
-    """The open file, and what `seal` wrote beside the arrays: labels, and the checksum of each array."""
+    """Yield the open file, and what `seal` wrote beside the arrays: labels, and the checksum of each array."""
     try:
         with safe_open(path, framework="numpy") as file:
             described: Labels = json.loads(file.metadata()[KEY])
@@ -133,7 +133,7 @@ class TensorFile:
         return read_labels(self.path)
 
     def read(self, *names: str) -> Tensors:
-        """The arrays of these names, or all where none is named."""
+        """Read the arrays of these names, or all where none is named."""
         return read_tensors(self.path, *names)
 
 
@@ -191,7 +191,7 @@ def read_tables(paths: Sequence[str | Path], columns: Sequence[str] = ()) -> pd.
 
 
 def _not_finite(tensors: Mapping[str, np.ndarray]) -> str:
-    """What to say of the first array with values that are not finite; "" where there is none."""
+    """Describe the first array with values that are not finite; "" where there is none."""
     for name, value in tensors.items():
         if np.issubdtype(value.dtype, np.floating) and (bad := np.count_nonzero(~np.isfinite(value))):
             return f"holds {bad} values in {name} that are not finite"

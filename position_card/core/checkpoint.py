@@ -69,7 +69,7 @@ def write(path: Path, run: str, state: State) -> None:
 
 
 def read(path: Path, run: str) -> State:
-    """The state that `write` was given for the run with fingerprint `run`.
+    """Read the state that `write` wrote for the run with fingerprint `run`.
 
     Raises UnusableError where there is none, and where it is cut short, changed or of another run.
     """
@@ -115,7 +115,7 @@ class Clock:
 
 
 def initial_moments(parameter: Tensor) -> dict[str, Tensor]:
-    """What Adam keeps of a parameter, before the first step."""
+    """Return what Adam keeps of a parameter (MOMENTS), before the first step."""
     step, *averages = MOMENTS
     return {step: torch.zeros((), device=parameter.device)} | {name: torch.zeros_like(parameter) for name in averages}
 

@@ -21,7 +21,7 @@ LOCKS = Path("/tmp/position-bias-gpus")  # of a machine: the same for all users,
 
 
 def requested(config: Mapping[str, Any], stage: str) -> Request:
-    """What the configuration says of a stage: its own entry of `devices`, or else `device`."""
+    """Return the device that the configuration asks for in a stage: its own entry of `devices`, or else `device`."""
     device: Request = config["devices"].get(stage, config["device"])
     return device
 
@@ -45,7 +45,7 @@ def gpu_names() -> list[str]:
 
 
 def _listed() -> list[str]:
-    """A line for each GPU of the machine: GPU 0: its name (UUID: ...)."""
+    """Return a line for each GPU of the machine: GPU 0: its name (UUID: ...)."""
     if shutil.which("nvidia-smi") is None:
         return []
     try:
@@ -57,12 +57,12 @@ def _listed() -> list[str]:
 
 
 def uses_gpu(requested: Request) -> bool:
-    """Whether a run with this `device` setting uses GPUs: it asks for them, or leaves it open and one is visible."""
+    """Say whether a run with this `device` setting uses GPUs: it asks for them, or leaves it open and sees one."""
     return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
 
 
 def native_bf16(device: str) -> bool:
-    """Whether the hardware computes in bfloat16 itself; elsewhere it is emulated, slower than float32."""
+    """Say whether the hardware computes in bfloat16 itself; elsewhere it is emulated, slower than float32."""
     import torch
 
     if device.startswith("cuda"):
@@ -117,7 +117,7 @@ def _first_free(visible: list[str], count: int, locks: ExitStack, poll_seconds: 
 
 
 def _folder_of_locks() -> Path:
-    """The folder that all users of the machine share; like /tmp itself, nobody removes there what another has made.
+    """Return the folder of locks of all users, made where it is missing; nobody removes there what another has made.
 
     Raises InputError where something else has its name, or where not everybody may lock in it.
     """

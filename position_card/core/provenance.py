@@ -73,7 +73,7 @@ def made_by(project: Path = PROJECT) -> dict[str, Any]:
 
 
 def code(project: Path) -> dict[str, str | bool] | None:
-    """The commit of `project` and whether files differ from it or are not in it; None where it is no git repository."""
+    """Return the commit of `project`, and whether files differ from it; None where it is no git repository."""
     if not (project / ".git").exists() or shutil.which("git") is None:
         return None
     commit = _git(project, "rev-parse", "HEAD")
@@ -81,7 +81,7 @@ def code(project: Path) -> dict[str, str | bool] | None:
 
 
 def _git(project: Path, *arguments: str) -> str:
-    """What git prints; nothing where it refuses, as for a repository without a commit or of another user."""
+    """Return what git prints; nothing where it refuses, as for a repository without a commit or of another user."""
     ended = subprocess.run(["git", "-C", project, *arguments], capture_output=True, text=True, check=False)
     return ended.stdout.strip() if ended.returncode == 0 else ""
 

@@ -41,7 +41,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, an exhausted
 
 
 def _no_room(error: BaseException | None) -> str:
-    """What the system says where a full disk caused `error`, else "". Rust and shutil hide the number."""
+    """Return what the system says where a full disk caused `error`, else "". Rust and shutil hide the number."""
     while error is not None:
         hidden = re.search(r"(?:\(os error |\[Errno )(\d+)", str(error))
         number = getattr(error, "errno", None) or (int(hidden[1]) if hidden else None)
@@ -52,7 +52,7 @@ def _no_room(error: BaseException | None) -> str:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether memory was too small. Torch says so by a RuntimeError, and is not imported here."""
+    """Say whether memory was too small. Torch says so by a RuntimeError, and is not imported here."""
     of_torch = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and of_torch)
 
@@ -172,7 +172,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def _partial_path(target: Path) -> Iterator[Path]:
-    """A path of its own beside `target`, which is gone in the end. InputError where it cannot be written."""
+    """Yield a path of its own beside `target`, which is gone in the end. InputError where it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = _own_path(target)
@@ -191,7 +191,7 @@ def _partial_path(target: Path) -> Iterator[Path]:
 
 
 def _own_path(target: Path) -> Path:
-    """A path beside `target` that no other writer has. Those of processes that are no more are removed."""
+    """Return a path beside `target` that no other writer has. Those of processes that are no more are removed."""
     begin, end = f".{target.stem}.part-", f"-{platform.node()}{target.suffix}"
     for leftover in target.parent.iterdir():
         match = re.fullmatch(rf"{re.escape(begin)}(\d{{1,7}})-[0-9a-f]{{8}}{re.escape(end)}", leftover.name)
@@ -201,7 +201,7 @@ def _own_path(target: Path) -> Path:
 
 
 def _runs(process: int) -> bool:
-    """Whether this machine has a process with this number, whoever's it is."""
+    """Say whether this machine has a process with this number, whoever's it is."""
     try:
         os.kill(process, 0)  # which sends nothing
     except ProcessLookupError:

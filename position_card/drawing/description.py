@@ -13,7 +13,7 @@ NUMBER = re.compile("[-\u2212$\\\\{}\\d.,^+±/%kM]+|(.*times)?10.*")  # a tick
 
 
 def described(figure: Figure) -> str:
-    """The label of a figure that was drawn, how many panels it has, and all that is written in it but numbers."""
+    """Describe a figure that was drawn: its label, how many panels it has, and all texts in it but numbers."""
     parts, label = [part for part, _ in visible(figure)], figure.get_label()
     texts_in_order = dict.fromkeys(words(part) for part in parts if isinstance(part, Text))
     texts = "; ".join(text for text in texts_in_order if text not in ("", label) and not NUMBER.fullmatch(text))
@@ -23,7 +23,7 @@ def described(figure: Figure) -> str:
 
 
 def words(text: Text) -> str:
-    """What a text says, in one line."""
+    """Return what a text says, in one line."""
     line = " ".join(text.get_text().split())
     return re.sub(r"\$\\mathdefault\{(.*)\}\$", r"\1", line)
 
@@ -43,7 +43,7 @@ def visible(artist: Artist, panel: Artist | None = None) -> Iterator[tuple[Artis
 
 
 def _in_view(axis: Axis, tick: Tick) -> bool:
-    """Whether a tick is drawn: an axis keeps some beyond its ends."""
+    """Say whether a tick is drawn: an axis keeps some beyond its ends."""
     low, high = sorted(axis.get_transform().transform(axis.get_view_interval()))
     slack = 1e-6 * (high - low)
     return bool(low - slack <= axis.get_transform().transform([tick.get_loc()])[0] <= high + slack)

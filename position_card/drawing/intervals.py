@@ -23,17 +23,17 @@ def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
 
 
 def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
-    """Mean over seeds at each place, with Student's interval: columns `at`, mean, low, high, n; NaN for one seed's."""
+    """Return the mean over seeds at each place, with Student's interval: columns `at`, mean, low, high, n."""
     return means_of(by_seed(table, at), [at], "value", level)
 
 
 def counted(table: pd.DataFrame, what: str = "seed") -> str:
-    """How many seeds, or other things that a column names, a table has: "5 seeds"."""
+    """Say how many seeds, or other things that a column names, a table has: "5 seeds"."""
     return from_to([table[what].nunique()], what)
 
 
 def from_to(numbers: Iterable[int], what: str = "") -> str:
-    """Numbers of seeds, or other things, of which the least and the greatest are told: "3 to 5 seeds"."""
+    """Write the least and the greatest of numbers of seeds, or of other things: "3 to 5 seeds"."""
     distinct = set(numbers)
     low, high = min(distinct), max(distinct)
     span = f"{low}" if low == high else f"{low} to {high}"
@@ -41,7 +41,7 @@ def from_to(numbers: Iterable[int], what: str = "") -> str:
 
 
 def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, every: int = 0, **line: Any) -> None:
-    """A line through the means, in the band of their intervals, with a mark at each place that `every` divides.
+    """Draw a line through the means, in the band of their intervals, with a mark at each place that `every` divides.
 
     `line` is what else it looks like. Marks tell lines apart in print without colours.
     """
@@ -52,7 +52,7 @@ def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, eve
 
 
 def marked(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, Any]:
-    """How matplotlib draws a line with its mark at some of its points, counted from 0."""
+    """Return how matplotlib draws a line with its mark at some of its points, counted from 0."""
     return {
         "color": look.colour,
         "linestyle": look.line,
@@ -65,7 +65,7 @@ def marked(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, An
 
 
 def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, aside: float, **mark: Any) -> None:
-    """Means as marks with bars, moved by `aside` from their places; `mark` is what else marks and line look like."""
+    """Draw means as marks with bars, moved by `aside` from their places; `mark` is how else marks and line look."""
     means = over_seeds(table, at, level)
     places = means[at] + aside
     bars = means["low"].notna().to_numpy()
@@ -75,7 +75,7 @@ def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, as
 
 
 def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float) -> None:
-    """Every seed as a small mark, moved by `aside` from its place."""
+    """Draw every seed as a small mark, moved by `aside` from its place."""
     seeds = by_seed(table, at)
     axes.plot(seeds[at] + aside, seeds["value"], "o", color=colour, markersize=2, markeredgewidth=0, alpha=0.6)
 
@@ -103,7 +103,7 @@ def marks_by(
 
 
 def error_bars(axes: Axes, at: pd.Series, table: pd.DataFrame, colour: Colour, **mark: Any) -> None:
-    """Marks at `measured` with bars from `low` to `high`, of a table that has such columns."""
+    """Draw marks at `measured` with bars from `low` to `high`, of a table that has such columns."""
     below_and_above = np.abs(table[["low", "high"]].to_numpy().T - table["measured"].to_numpy())
     look = {"fmt": "o", "markersize": 2.4, "elinewidth": 0.8, "zorder": 3, **mark}
     axes.errorbar(at, table["measured"], below_and_above, color=colour, **look)

@@ -49,7 +49,7 @@ class Look(NamedTuple):
         return self.colour if self.filled else "white"
 
     def entry(self, **look: Any) -> Line2D:
-        """For a legend: its line and mark; `look` is what else they look like."""
+        """Return its line and mark for a legend; `look` is what else they look like."""
         style = {"linestyle": self.line, "linewidth": self.width, "marker": self.marker, "markersize": 3.5}
         return Line2D([], [], color=self.colour, label=self.name, **{**style, "markerfacecolor": self.inside, **look})
 
@@ -100,7 +100,7 @@ CENTRE = YELLOW  # nodes of a graph of a mask that every token reads, as in the 
 
 
 def present(names: Iterable[str], looks: Mapping[str, Look]) -> dict[str, Look]:
-    """The looks of the names that occur, in the order of `looks`; a name without a look is a mistake.
+    """Return the looks of the names that occur, in the order of `looks`; a name without a look is a mistake.
 
     Raises ValueError for such a name.
     """
@@ -111,7 +111,7 @@ def present(names: Iterable[str], looks: Mapping[str, Look]) -> dict[str, Look]:
 
 
 def model_looks(names: Iterable[str]) -> dict[str, Look]:
-    """The looks of models, in the order in which they are named.
+    """Return the looks of models, in the order in which they are named.
 
     One that MODELS does not know has one of OTHER_MODELS, which follows from its name, or the next that is free.
     """
@@ -126,42 +126,42 @@ def model_looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def shades(values: Iterable[float]) -> dict[float, Colour]:
-    """A colour for each number, the larger the darker, evenly spread over the scale; a single one is in its middle."""
+    """Return a colour for each number, the larger the darker, evenly spread; a single one has the middle shade."""
     ordered = sorted(set(values))
     steps = len(ordered) - 1
     return {value: _shade(index / steps if steps else 0.5) for index, value in enumerate(ordered)}
 
 
 def depth_colour(depth: int) -> Colour:
-    """A colour for each number of layers, the same in every figure."""
+    """Return a colour for each number of layers, the same in every figure."""
     return _shade((np.sqrt(depth) - 1) / (np.sqrt(DEEPEST) - 1))
 
 
 def depth_look(depth: int) -> Look:
-    """The colour and mark of a number of layers, the same in every figure."""
+    """Return the colour and mark of a number of layers, the same in every figure."""
     name = "1 layer" if depth == 1 else f"{depth} layers"
     return Look(name, depth_colour(depth), "ovs^DPX<*>"[(depth - 1) % DEEPEST])
 
 
 def _shade(share: float) -> Colour:
-    """A colour of the scale between its pale end, which paper would swallow, and its dark end."""
+    """Return a colour of the scale between its pale end, which paper would swallow, and its dark end."""
     return mpl.colormaps[SEQUENTIAL](0.2 + 0.78 * min(max(share, 0.0), 1.0))
 
 
 def side_by_side(looks: Mapping[str, Look], step: float) -> list[tuple[str, Look, float]]:
-    """Every name, its look, and how far its marks stand aside, `step` apart and around 0."""
+    """Return every name, its look, and how far its marks stand aside, `step` apart and around 0."""
     middle = (len(looks) - 1) / 2
     return [(name, look, (index - middle) * step) for index, (name, look) in enumerate(looks.items())]
 
 
 def width(text: str, points: float = TYPE) -> float:
-    """Inches that a text takes in the type of a figure."""
+    """Return how many inches a text takes in the type of a figure."""
     across, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=points), ismath="$" in text)
     return float(across) / 72
 
 
 def wrapped(text: str, inches: float, points: float = TYPE) -> list[str]:
-    """Lines of whole words, none wider than that in the type of a figure."""
+    """Break a text into lines of whole words, none wider than that in the type of a figure."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -173,7 +173,7 @@ def wrapped(text: str, inches: float, points: float = TYPE) -> list[str]:
 
 
 def balanced(text: str, inches: float) -> list[str]:
-    """As few lines as `wrapped` makes, about equally long."""
+    """Break a text into as few lines as `wrapped` does, about equally long."""
     lines = wrapped(text, inches)
     while len(narrower := wrapped(text, inches := 0.95 * inches)) == len(lines) > 1:
         lines = narrower
@@ -200,7 +200,7 @@ def legend(
 
 
 def _outside(figure: Figure | SubFigure, where: str, title: Sequence[str], entries: Sequence[Artist]) -> Legend:
-    """A title with entries below it, in as few lines as the page is wide enough for, outside all panels."""
+    """Write a title with entries below it, in as few lines as the page is wide enough for, outside all panels."""
     place: Any = f"outside {where}"
     for columns in range(max(len(entries), 1), 0, -1):
         block = figure.legend(

@@ -63,7 +63,7 @@ def curves(table: pd.DataFrame, column: str, looks: Mapping[Any, Look]) -> Itera
 
 
 def layer_axis(axes: Axes, layers: Iterable[int]) -> None:
-    """An axis from the first layer, which is 1, to the last of `layers`, both with a tick; a few more between."""
+    """Let an axis go from layer 1 to the last of `layers`, both with a tick; a few more between."""
     last = max(layers)
     axes.set_xlim(0.5, last + 0.5)
     axes.set_xticks(range(1, last + 1) if last <= FEW else [1, *_multiples(last)])

@@ -19,19 +19,19 @@ INSET = (0.34, 0.57, 0.46, 0.4)  # of a panel: left, bottom, width, height
 
 
 def uniform(axes: Axes, n: int) -> None:
-    """The uniform profile of `n` positions, dotted, and ticks at the first, the middle and the last of them."""
+    """Draw the uniform profile of `n` positions, dotted, with ticks at the first, the middle and the last of them."""
     axes.axhline(1 / n, **UNIFORM)
     axes.set_xticks([0, n // 2, n - 1])
 
 
 def linear(axes: Axes, parts: int = 3) -> None:
-    """An axis of shares from 0, with ticks at the ends of a few parts."""
+    """Let an axis of shares begin at 0, with ticks at the ends of a few parts."""
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_locator(MaxNLocator(parts))
 
 
 def inset(axes: Axes) -> Axes:
-    """A small panel for the same profiles on a linear scale, where profiles with high ends leave room in a panel."""
+    """Return a small panel for the same profiles on a linear scale, where high ends leave room in a panel."""
     small = axes.inset_axes(INSET)
     small.set_xticks([])
     small.tick_params(labelsize=SMALLEST, pad=1, length=2)
@@ -40,19 +40,19 @@ def inset(axes: Axes) -> Axes:
 
 
 def logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> None:
-    """A logarithmic axis of shares."""
+    """Make an axis of shares logarithmic, between these limits."""
     axes.set_yscale("log")
     axes.set_ylim(lowest, highest)
     log_ticks(axes.yaxis)
 
 
 def line(axes: Axes, profile: pd.DataFrame, colour: Colour, width: float, dashes: Any = "-") -> None:
-    """A profile."""
+    """Draw a profile as a line."""
     axes.plot(profile["position"], profile["value"], color=colour, linewidth=width, linestyle=dashes)
 
 
 def band(axes: Axes, profile: pd.DataFrame, colour: Colour) -> None:
-    """The intervals of a profile."""
+    """Draw the intervals of a profile as a band."""
     axes.fill_between(profile["position"], profile["low"], profile["high"], color=colour, alpha=0.25, linewidth=0)
 
 
@@ -64,7 +64,7 @@ def few_marks(axes: Axes, profile: pd.DataFrame, look: Look, place: int) -> None
 
 
 def only_marks(look: Look) -> dict[str, Any]:
-    """How matplotlib draws the small marks of a look without a line."""
+    """Return how matplotlib draws the small marks of a look without a line."""
     return {
         "color": look.colour,
         "linestyle": "",
@@ -75,7 +75,7 @@ def only_marks(look: Look) -> dict[str, Any]:
 
 
 def entries(uniform: str = "uniform") -> list[Line2D]:
-    """For a legend: lines of measured, predicted and uniform influence."""
+    """Return lines of measured, predicted and uniform influence, for a legend."""
     return [
         Line2D([], [], color=REFERENCE, label="measured (d)"),
         Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="predicted (b)"),
@@ -84,5 +84,5 @@ def entries(uniform: str = "uniform") -> list[Line2D]:
 
 
 def uniform_entry(label: str = "uniform") -> Line2D:
-    """For a legend: the line of the uniform profile."""
+    """Return the line of the uniform profile, for a legend."""
     return Line2D([], [], label=label, **UNIFORM)

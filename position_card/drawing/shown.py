@@ -17,11 +17,11 @@ def draws(figure: Figure, names: Iterable[str]) -> None:
 
 
 def drawn(figure: Figure) -> tuple[str, ...]:
-    """What `draws` was told of a figure."""
+    """Return what `draws` was told of a figure."""
     return _DRAWN.get(figure, ())
 
 
 def drawn_in(image: Path) -> set[str]:
-    """What the figure draws that was saved in a PNG."""
+    """Return what the figure draws that was saved in a PNG."""
     with Image.open(image) as opened:
         return {*filter(None, str(opened.info.get(KEY, "")).split("; "))}

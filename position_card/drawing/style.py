@@ -92,7 +92,7 @@ def save(figure: Figure, *paths: str | Path) -> None:
 
 
 def _metadata(title: str, words: str, suffix: str) -> dict[str, str | None]:
-    """What readers are told of a figure that they cannot see; no date."""
+    """Return what readers are told of a figure that they cannot see; no date."""
     match suffix:
         case ".pdf":
             return {"Title": title, "Subject": words, "CreationDate": None}

@@ -103,11 +103,11 @@ class DecoderSize:
         return "float32" if self.parameters <= LARGE else "bfloat16"
 
     def pass_cost(self, n: int, precision: str, *, recomputed: bool) -> PassCost | None:
-        """What a forward and backward pass of one prompt of n tokens takes; None where it cannot be counted."""
+        """Return what a forward and backward pass of one prompt of n tokens takes; None where it cannot be counted."""
         return _pass_cost(self, n, precision, recomputed)
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
-        """Tokens that pass through the model at once, where nothing else is asked for: at least one prompt."""
+        """Return how many tokens pass through the model at once, unless a user says: at least those of a prompt."""
         if (cost := self.pass_cost(n, precision, recomputed=recomputed)) is None:
             return n
         fits = ROOM[device] // cost.peak
@@ -115,7 +115,7 @@ class DecoderSize:
         return n * max(1, min(int(fits), most // n))
 
     def memory(self, n: int, tokens: int, precision: str, *, recomputed: bool) -> float | None:
-        """Bytes that a measurement of prompts of n tokens takes, about, with so many tokens at once.
+        """Return about how many bytes a measurement of prompts of n tokens takes, with so many tokens at once.
 
         What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
         logits of every head by row and by distance. None where a pass cannot be counted.
@@ -153,7 +153,7 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
 
 
 def decoder_size(parameters: int, config: PretrainedConfig) -> DecoderSize:
-    """The size of a model with so many parameters and the configuration `config` of `transformers`."""
+    """Return the size of a model with so many parameters and the configuration `config` of `transformers`."""
     text = config.get_text_config()
     shape = text.num_hidden_layers, text.num_attention_heads, text.hidden_size, text.vocab_size
     return DecoderSize(parameters, *shape, config)
@@ -171,7 +171,7 @@ def operations_per_second(device: str, precision: str) -> float:
 
 
 def available(device: str) -> float | None:
-    """Bytes that are free: of the machine, of one GPU, or of all that a model is balanced over; None if nobody says."""
+    """Return the bytes that are free: of the machine, a GPU, or all that a model is spread over; None if unknown."""
     if device != "cpu":
         count = torch.cuda.device_count() if device == "balanced" else 1
         return float(sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(count)))

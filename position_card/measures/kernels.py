@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 def logit_sums(query: Tensor, key: Tensor, window: int | None) -> tuple[Tensor, Tensor]:
-    """Sums of q_i . k_j over what is read, by row i and by distance i - j, over the prompts too: two float32 [H, n].
+    """Sum q_i . k_j over what is read and over the prompts, by row i and by distance i - j: two float32 [H, n].
 
     Queries are [B, H, n, d]; keys may have fewer heads, each of which serves H / heads neighbouring queries. The sums
     by distance are those of all pairs, whatever the `window`.
@@ -34,7 +34,7 @@ def logit_sums(query: Tensor, key: Tensor, window: int | None) -> tuple[Tensor, 
 
 
 def _dense_sums(query: Tensor, key: Tensor, window: int | None) -> tuple[Tensor, Tensor]:
-    """By way of the logits themselves, summed over prompts and head dimension at once."""
+    """Do as `logit_sums` by way of the logits themselves, summed over prompts and head dimension at once."""
     key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1).flip(2)
     by_head = (part.float().permute(1, 2, 0, 3).flatten(2) for part in (query, key))
     by_distance = skewed(torch.matmul(next(by_head), next(by_head).mT))
@@ -52,7 +52,7 @@ def skewed(reversed_rows: Tensor) -> Tensor:
 
 
 def _distance_sums(query: Tensor, key: Tensor) -> Tensor:
-    """By Fourier transforms, in O(n log n)."""
+    """Sum logits by distance, [H, n], by Fourier transforms, in O(n log n)."""
     n = query.shape[2]
     turned = torch.fft.rfft(_grouped(query, key).float(), 2 * n, dim=-2)
     still = torch.fft.rfft(key.float(), 2 * n, dim=-2)[:, :, None].conj()
@@ -60,7 +60,7 @@ def _distance_sums(query: Tensor, key: Tensor) -> Tensor:
 
 
 def _row_sums(query: Tensor, key: Tensor, window: int | None) -> Tensor:
-    """By running sums of keys, in O(n)."""
+    """Sum logits by row, [H, n], by running sums of keys, in O(n)."""
     sums = key.float().cumsum(-2)
     if window is not None:
         sums = sums - torch.nn.functional.pad(sums, (0, 0, window, 0))[..., : sums.shape[-2], :]
@@ -94,7 +94,7 @@ def fitted_kernel(rows: Array, distances: Array, window: int | None = None) -> A
 
 
 def first_logits(query: Tensor, key: Tensor) -> Tensor:
-    """Sums over the prompts of q_i . k_0, the logits of the first token: float32 [H, n]. As `logit_sums`."""
+    """Sum q_i . k_0, the logits of the first token, over the prompts: float32 [H, n]; shapes as in `logit_sums`."""
     return (_grouped(query, key).float() * key[:, :, None, :1].float()).sum((0, -1)).flatten(0, 1)
 
 
@@ -126,5 +126,5 @@ def rotary_kernel(query: Tensor, key: Tensor, scaling: float, n: int, rotation: 
 
 
 def _grouped(query: Tensor, key: Tensor) -> Tensor:
-    """Queries by the head of the keys that they meet: [B, H, n, d] -> [B, heads, H / heads, n, d]."""
+    """Group queries by the head of the keys that they meet: [B, H, n, d] -> [B, heads, H / heads, n, d]."""
     return query.unflatten(1, (key.shape[1], -1))

@@ -256,7 +256,7 @@ class _Record:
         return self.tally.means(name, len(self.layout.layers), count)
 
     def _attention(self, prompts: int) -> tuple[Floats | None, Floats]:
-        """Return mean attention, None for long prompts, and the mean by distance."""
+        """Return the mean attention, None for long prompts, and the mean by distance."""
         count = prompts * self.layout.heads
         attention, sums = self._mean("attention", count), self._mean("by distance", count)
         if attention is not None:
@@ -286,5 +286,5 @@ class _Record:
 
 
 def _distance_sums(attention: Tensor) -> Tensor:
-    """Sums over tokens of the weights [n, n] that they give to the one k before: [n]."""
+    """Sum the weights [n, n] that tokens give to the one k before: [n]."""
     return kernels.skewed(attention.flip(-1)[None])[0].sum(0)

@@ -56,7 +56,7 @@ class Tally:
         self.batch.clear()
 
     def total(self, name: str, layer: int, shape: Sequence[int], like: Tensor) -> Tensor:
-        """The sum of a quantity in a layer, to be added to, on the device and of the type of the tensor `like`."""
+        """Return the sum of a quantity in a layer, to be added to, on the device and of the type of `like`."""
         place = f"{name}/{layer}"
         if place not in self.sums:
             self.sums[place] = torch.zeros(tuple(shape), dtype=like.dtype)
@@ -165,7 +165,7 @@ def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
 
 
 def reuses(predict_anew: Callable[[], Tensor], predict_from_prefix: Callable[[], Tensor], pass_name: str) -> bool:
-    """Whether a model predicts the same, distributions [B, V], from all tokens and from its cache of a prefix.
+    """Say whether a model predicts the same, distributions [B, V], from all tokens and from its cache of a prefix.
 
     Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
     log then says why the pass of this name takes all tokens.

@@ -111,12 +111,12 @@ def backward_mixing(past: Tensor, entry: Tensor) -> Tensor:
 
 
 def diagonal_mean(query: Tensor, key: Tensor) -> Tensor:
-    """Mean of the logits q_i.k_i / sqrt(d) over tokens: [B, n, H, d] twice -> [B, H]."""
+    """Return the mean of the logits q_i.k_i / sqrt(d) over tokens: [B, n, H, d] twice -> [B, H]."""
     return (query * key).sum((1, 3)) / (query.shape[1] * math.sqrt(query.shape[-1]))
 
 
 def below_diagonal_mean(query: Tensor, key: Tensor) -> Tensor:
-    """Mean of the logits q_i.k_j / sqrt(d) over j < i, in O(n d): [B, n, H, d] twice -> [B, H]; 0 for n = 1.
+    """Return the mean of the logits q_i.k_j / sqrt(d) over j < i, in O(n d): [B, n, H, d] twice -> [B, H]; 0 for n = 1.
 
     sum_i q_i . (k_1 + ... + k_{i-1}) needs only a running sum of keys.
     """

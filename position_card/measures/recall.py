@@ -69,7 +69,7 @@ def random_contexts(words: TokenIds, n: int, count: int, cue: int, seed: int) ->
 
 
 def places(n: int, cue: int) -> NDArray[np.int64]:
-    """Where the passages begin: every place of a context of n words, or, of a long one, some at equal distances."""
+    """Return where passages begin: every place of a context of n words, or, of a long one, some at equal distances."""
     last = n - cue - 1  # one word follows the passage
     return np.arange(last + 1) if n <= ALL_PLACES else np.linspace(0, last, CHOSEN).round().astype(np.int64)
 
@@ -134,7 +134,7 @@ class _Reader:
 
 
 def _reuses(model: PreTrainedModel, context: Tensor, cue: int) -> bool:
-    """Whether the model predicts the same where it reads a context [n] once, tried on its last words as the cue."""
+    """Say whether the model predicts the same where it reads a context [n] once, tried on its last words as the cue."""
     tokens = context[-cue - 1 : -1].expand(2, -1)
 
     def answer(reuses_context: bool) -> Tensor:

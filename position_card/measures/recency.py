@@ -42,7 +42,7 @@ def relative_recency(scores: npt.ArrayLike) -> Array:
 
 
 def mean_size(scores: npt.ArrayLike) -> Array:
-    """Mean absolute value of scores `[..., n, n]` below the diagonal, `[...]`."""
+    """Return the mean absolute value of scores `[..., n, n]` below the diagonal, `[...]`."""
     scores = np.asarray(scores, np.float64)
     return np.abs(scores[..., _earlier(scores.shape[-1])]).mean(axis=-1)
 

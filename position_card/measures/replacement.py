@@ -24,7 +24,7 @@ TokenIds = NDArray[np.int64]
 
 
 def chosen_positions(n: int, first: int = 0) -> list[int]:
-    """Positions of a prompt of n tokens to replace: the first one, some spread over the middle half, and the last.
+    """Return positions of n tokens to replace: the first one, some spread over the middle half, and the last.
 
     `first` is the number of start tokens before the text, of which the first is replaced, too.
     """

@@ -29,7 +29,7 @@ BLANK = r"\n\s*\n"  # lines between paragraphs
 
 
 def split(prompt: str, separator: str | None = None) -> list[str]:
-    """The spans of a prompt, in order, each with the separator that follows it: paragraphs, where none is named.
+    """Split a prompt into spans, each with the separator that follows it: paragraphs, where none is named.
 
     Together they are the prompt: a piece without words belongs to the span before it, if there is one. Raises
     InputError where there are fewer than three: two that can change places, and what the model is asked.
@@ -61,7 +61,7 @@ def require_three(spans: Collection[object]) -> None:
 
 
 def places(count: int) -> dict[str, int]:
-    """The names of the different places of a span among `count`, each with its index: two of two, else three."""
+    """Return the names of the different places of a span among `count`, each with its index: two of two, else three."""
     return dict(zip(PLACES, (0, (count - 1) // 2, count - 1), strict=True)) if count > 2 else {"first": 0, "last": 1}
 
 
@@ -80,7 +80,7 @@ def orders(count: int) -> Iterator[tuple[int | None, str, tuple[int, ...]]]:
 
 
 def joined(spans: Sequence[TokenIds], order: Sequence[int], before: Sequence[int] = ()) -> TokenIds:
-    """The tokens of a prompt that begins with the tokens `before` and has the spans in this order, int64 [n]."""
+    """Return the tokens of a prompt that begins with the tokens `before` and has the spans in this order, int64 [n]."""
     return np.concatenate([before, *(spans[span] for span in order)]).astype(np.int64)
 
 
@@ -117,7 +117,7 @@ def measure_spans(
 
 
 def spans_by_order(count: int) -> dict[tuple[int, ...], set[int]]:
-    """The different orders of `count` spans, with the spans that are measured in each."""
+    """Return the different orders of `count` spans, with the spans that are measured in each."""
     spans_of_order: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for moved_span, _, order in orders(count):
         spans_of_order[order] |= set(order) if moved_span is None else {moved_span}
@@ -125,7 +125,7 @@ def spans_by_order(count: int) -> dict[tuple[int, ...], set[int]]:
 
 
 def explained(table: pd.DataFrame, measure: str) -> dict[str, float]:
-    """How much of the variance of the logarithm of a measure of `measure`'s table comes of place, and how much of span.
+    """Return the shares of place, span and rest in the variance of the logarithm of a measure, a column of `table`.
 
     Spans down and places across are a complete table, so that place, span and the rest add up to 1. NaN where a value
     is 0, which has no logarithm, and where nothing varies.
@@ -139,7 +139,7 @@ def explained(table: pd.DataFrame, measure: str) -> dict[str, float]:
 
 
 def by_chance(spans: int, places: int) -> dict[str, float]:
-    """What `explained` gives on average where the values stand in their table at random: the degrees of freedom."""
+    """Return what `explained` gives on average where values stand in their table at random: degrees of freedom."""
     return {
         part: freedom / (spans * places - 1)
         for part, freedom in (("place", places - 1), ("span", spans - 1), ("rest", (spans - 1) * (places - 1)))
@@ -147,14 +147,14 @@ def by_chance(spans: int, places: int) -> dict[str, float]:
 
 
 def placed(table: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """A measure of the spans that change places, spans down and their places across."""
+    """Return a measure of the spans that change places as a table, spans down and their places across."""
     rows = table[table["place"] != AS_GIVEN].pivot(index="span", columns="place", values=measure)
     return rows[[place for place in PLACES if place in rows]]
 
 
 @torch.no_grad()
 def next_token(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
-    """The distribution of the next token after tokens [n], float64 [V]."""
+    """Return the distribution of the next token after tokens [n], float64 [V]."""
     return _distribution(prediction(model, _row(model, tokens), 1)[1])
 
 
@@ -167,7 +167,7 @@ def _weights(
     before: Sequence[int],
     target: str | int,
 ) -> Iterator[tuple[int, tuple[int, float, float]]]:
-    """Where each of the measured spans begins in this order, its share by gradients, and the effect of replacement."""
+    """Yield where each measured span begins in this order, its share by gradients, and the effect of replacement."""
     tokens = joined(spans, order, before)
     embeddings, logits = prediction(model, _row(model, tokens), 1)
     (gradient,) = torch.autograd.grad(differentiated(logits[:, -1].float(), target).sum(), embeddings)
@@ -187,7 +187,7 @@ def _weights(
 
 
 def _distribution(logits: Tensor) -> Tensor:
-    """Of the next token after the only prompt, float64 [V]."""
+    """Return the distribution of the next token after the only prompt, float64 [V]."""
     return logits[0, -1].double().softmax(-1)
 
 

@@ -142,7 +142,7 @@ class ModelFiles:
 
 
 def sha256(file: Path) -> str:
-    """The SHA-256 of what a file holds, which tells it from others of its name and size."""
+    """Return the SHA-256 of what a file holds, which tells it from others of its name and size."""
     with opened(file, f"file {file}", "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
@@ -201,7 +201,7 @@ def _shards(directory: Path) -> list[str]:
 
 
 def read(directory: Path, name: str) -> dict[str, Any]:
-    """What a file of JSON in a model's directory holds. Raises InputError where it is no mapping, or unreadable."""
+    """Read a JSON file in a model's directory. Raises InputError where it is no mapping, or unreadable."""
     file = directory / name
     place = f"model directory {directory} has a {name}"
     with opened(file, f"file {file}", "rb") as content:

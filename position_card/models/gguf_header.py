@@ -106,7 +106,7 @@ def _read(stream: _Bytes) -> GgufHeader:
 
 
 def _misread(header: GgufHeader) -> list[str]:
-    """What `transformers` would pass over without a word."""
+    """Return a line for everything that `transformers` would pass over without a word."""
     values = header.values
     if not isinstance(values.get("general.architecture"), str):
         return ["does not say which architecture it holds (general.architecture); name another file"]

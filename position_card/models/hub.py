@@ -84,7 +84,7 @@ def _write(record: str | Path, source: str, revision: str | None, sizes: dict[st
 
 
 def newest_text(source: str) -> str | None:
-    """The commit that a data set of the hub has now; None where the hub does not answer.
+    """Return the commit that a data set of the hub has now; None where the hub does not answer.
 
     Raises InputError where there is no such data set, or access to it is gated.
     """
@@ -187,7 +187,7 @@ def _drop_what_was_cut_short(source: str, revision: str | None) -> None:
 
 
 def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path:
-    """The directory of a hub model at a commit, as the hub's cache holds it."""
+    """Return the directory of a hub model at a commit, as the hub's cache holds it."""
     place = f"hub model {source!r} at {revision}" if revision else f"hub model {source!r}"
     try:
         return Path(

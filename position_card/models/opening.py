@@ -192,7 +192,7 @@ def longest(config: PretrainedConfig) -> int | None:
 
 
 def lengths(config: PretrainedConfig, wanted_lengths: Iterable[int]) -> list[int]:
-    """The lengths to measure where these are asked for, each once: what the model cannot take is cut to what it can.
+    """Return the lengths to measure, each once: a length that the model cannot take is cut to the one that it can.
 
     Raises InputError where the model takes fewer tokens than a measurement needs.
     """
@@ -396,7 +396,7 @@ SHOWN_BY_SHAPES = (
 
 
 def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tuple[int, ...]]:
-    """The shapes of the tensors of a GGUF file by the names of the parameters that `transformers` makes of them.
+    """Return the shapes of the tensors of a GGUF file by the names of the parameters that `transformers` makes of them.
 
     Raises InputError for a tensor that would go nowhere, and for a parameter that would be drawn at random.
     """
@@ -459,6 +459,6 @@ def _names_listed_once() -> Iterator[None]:
 
 
 def _unrotated(_module: nn.Module, _args: Any, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Every angle 0. Frequencies of 0 would not do: some kinds of rotary positions set theirs anew, and scale."""
+    """Set every angle to 0. Frequencies of 0 would not do: some rotary positions set theirs anew, and scale."""
     cosine, sine = rotation
     return torch.ones_like(cosine), torch.zeros_like(sine)

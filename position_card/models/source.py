@@ -4,10 +4,10 @@ PACKAGE = "package:"  # begins a source that is a Python package
 
 
 def is_directory(source: str) -> bool:
-    """Whether a `source` means a directory, there or not; an id of the hub starts with a letter or digit."""
+    """Say whether a `source` means a directory, there or not; an id of the hub starts with a letter or digit."""
     return source.startswith(("/", "."))
 
 
 def is_package(source: str) -> bool:
-    """Whether a `source` means a Python package with a model in it."""
+    """Say whether a `source` means a Python package with a model in it."""
     return source.startswith(PACKAGE)

@@ -89,7 +89,7 @@ def texts(
 
 
 def _stored(directory: Path) -> dict[str, Any]:
-    """What `load_dataset_builder` is told of a directory: its files by split, as their names say, and their reader.
+    """Return what `load_dataset_builder` is told of a directory: its files by split, by their names, and their reader.
 
     A README.md could name files elsewhere, which `datasets` would read or fetch, so it is told none.
     """
@@ -188,12 +188,12 @@ def open_tokenizer(directory: Path) -> Tokenizer:
 
 
 def failed(error: BaseException) -> bool:
-    """Whether a library of tokenizers failed: it raises nothing narrower, and what panics in Rust is no Exception."""
+    """Say whether a library of tokenizers failed: it raises nothing narrower, and a panic of Rust is no Exception."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def encoded(tokenizer: Tokenizer, text: str) -> Encoding:
-    """What a tokenizer makes of a text, without the special tokens that some add. Raises InputError where it fails."""
+    """Encode a text without the special tokens that some tokenizers add. Raises InputError where one fails."""
     try:
         return tokenizer.encode(text, add_special_tokens=False)
     except BaseException as error:
@@ -253,6 +253,6 @@ def preceded(before: Sequence[int], windows: TokenIds) -> TokenIds:
 
 
 def _encoded(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[TokenIds]:
-    """Token ids of each text, int64."""
+    """Yield the token ids of each text, int64."""
     for text in texts:
         yield np.array(encoded(tokenizer, text).ids, dtype=np.int64)

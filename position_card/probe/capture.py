@@ -33,7 +33,7 @@ class AttentionInputs:
     scaling: float  # of the products of queries and keys
 
     def logits(self, causal: Tensor) -> Tensor:
-        """What a softmax would turn into weights, float32 [B, H, n, n]; `causal` [n, n] says what may be read."""
+        """Return what a softmax would turn into weights, float32 [B, H, n, n]; `causal` [n, n] says what is read."""
         key = self.key.repeat_interleave(self.query.shape[1] // self.key.shape[1], dim=1)
         logits = self.query.float() @ key.float().mT * self.scaling
         return logits.masked_fill(~causal, -torch.inf) if self.mask is None else logits + self.mask.float()
@@ -92,7 +92,7 @@ def _watching() -> Iterator[None]:
 
 
 def _with_listener(attention: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which tells the listener of its module what it is given, by place or by name."""
+    """Return the same function, which tells the listener of its module what it is given, by place or by name."""
 
     @wraps(attention)
     def function(*args: Any, **keywords: Any) -> Any:

@@ -107,7 +107,7 @@ def stream_of(args: tuple[Any, ...], arguments: dict[str, Any]) -> Tensor:
 
 
 def _unwatched(model: PreTrainedModel, tokens: Tensor) -> tuple[dict[nn.Module, Tensor], Tensor]:
-    """What the model does by itself: the attention that tokens receive, by attention module, and the last logits.
+    """Run the model by itself: return the attention that tokens receive, by attention module, and the last logits.
 
     Attention modules are the innermost ones that return attention weights, in the order of their calls. Raises
     InputError where there are none, where one is called twice, and where logits are not finite.
@@ -149,12 +149,12 @@ def _passing(model: PreTrainedModel, argument: str) -> Iterator[None]:
 
 
 def _are_shares(weights: Tensor) -> bool:
-    """Whether no weight is less than 0 or more than 1; the state of linear attention may have the same shape."""
+    """Say whether no weight is less than 0 or more than 1; the state of linear attention may have the same shape."""
     return not ((weights < 0) | (weights > 1 + tolerance(weights.dtype))).any()
 
 
 def _received(weights: Tensor) -> Tensor:
-    """The attention that each token receives in each head, [H, n], from the weights [1, H, n, n] of a prompt."""
+    """Return the attention that each token receives in each head, [H, n], from the weights [1, H, n, n] of a prompt."""
     return weights[0].detach().float().sum(-2)
 
 
@@ -171,7 +171,7 @@ def _require_unchanged(model: PreTrainedModel, what: str, watched: Tensor, unwat
 
 
 def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Module]:
-    """The blocks, one for each of the attention modules and in their order."""
+    """Return the blocks, one for each of the attention modules and in their order."""
     for blocks in model.modules():
         if not isinstance(blocks, nn.ModuleList):
             continue
@@ -201,7 +201,7 @@ class _Block:
     window: int | None = None
 
     def rows(self, value: Any) -> Tensor | None:
-        """A tensor of the residual stream's size as float64 [n, width]; None for anything else."""
+        """Return a tensor of the residual stream's size as float64 [n, width]; None for anything else."""
         width = self.stream.shape[-1]
         if not isinstance(value, Tensor) or value.numel() != self.stream.numel() or value.shape[-1] != width:
             return None
@@ -304,7 +304,7 @@ class _Proof:
 
 
 def _not_finite(model: PreTrainedModel) -> str:
-    """Why the logits of a model are not finite, with the remedy."""
+    """Say why the logits of a model are not finite, with the remedy."""
     weights = (name for name, weight in model.named_parameters() if not weight.isfinite().all())
     if name := next(weights, None):
         return f"its weight {name} has values that are not finite (NaN or infinity); use a copy without them"
@@ -313,7 +313,7 @@ def _not_finite(model: PreTrainedModel) -> str:
 
 
 def _window(reads: Tensor) -> int | None:
-    """How many tokens back the farthest is that one reads, itself included, of a matrix [n, n]; None for all."""
+    """Return how many tokens back the farthest is that one reads, itself included, of a matrix [n, n]; None for all."""
     rows, columns = reads.nonzero(as_tuple=True)
     farthest = int((rows - columns).max()) + 1
     return farthest if farthest < len(reads) else None

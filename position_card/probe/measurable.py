@@ -146,7 +146,7 @@ def _restored_arithmetic() -> Iterator[None]:
 
 
 def _configurations(decoder: PreTrainedModel) -> list[PretrainedConfig]:
-    """Every configuration that a module of the model reads, and those inside them."""
+    """Return every configuration that a module of the model reads, and those inside them."""
     configurations: dict[int, PretrainedConfig] = {}
     to_visit = [config for module in decoder.modules() if (config := getattr(module, "config", None)) is not None]
     while to_visit:

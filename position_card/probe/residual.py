@@ -39,7 +39,7 @@ class Update:
 def find_update(
     stream: Tensor, output: Tensor, calls: Sequence[Call], attention: nn.Module, tolerance: float
 ) -> Update | None:
-    """The update by which a block turned `stream` into `made`, both float64 [n, width]; None where none is right.
+    """Return the update by which a block turned `stream` into `output`, float64 [n, width]; None where none is right.
 
     `calls` are those within the block, in the order in which they ended. `tolerance` is relative to the norms of a
     token's vectors.
@@ -58,7 +58,7 @@ def find_update(
 
 
 def _candidates(calls: Sequence[Call], attention: nn.Module) -> tuple[list[Call], list[Call]]:
-    """Calls that may have made the update (of the attention, within it, after it) and those not within attention.
+    """Return calls that may have made the update (attention, within it, after it), and all that are not within it.
 
     What follows attention comes last: where the attention adds the stream itself, the MLP may follow it too.
     """
@@ -73,7 +73,7 @@ def _candidates(calls: Sequence[Call], attention: nn.Module) -> tuple[list[Call]
 
 
 def _scale(stream: Tensor, output: Tensor, update: Tensor, other: Tensor, tolerance: float) -> float | None:
-    """The factor a with made = stream + a update + b other, 1 if that will do; None where there is none."""
+    """Return the factor a with output = stream + a update + b other, 1 if that will do; None where there is none."""
     whole = stream.norm(dim=-1) + update.norm(dim=-1) + other.norm(dim=-1)
     for a, b in _factors(output - stream, update, other):
         remainder = (output - stream - a * update - b * other).norm(dim=-1)

@@ -112,7 +112,7 @@ def checked_window(window: int) -> int:
 
 
 def checked_slopes(slopes: npt.ArrayLike) -> Array:
-    """A copy of the ALiBi slopes `[H]`, none of which may favour distant keys."""
+    """Return a copy of the ALiBi slopes `[H]`, none of which may favour distant keys."""
     checked = np.array(slopes, np.float64)
     if checked.ndim != 1 or checked.size == 0:
         raise ValueError(f"slopes has shape {checked.shape}: expected one slope a head, [heads]")
@@ -122,7 +122,7 @@ def checked_slopes(slopes: npt.ArrayLike) -> Array:
 
 
 def checked_diagonal(diagonal: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
-    """A copy of the diagonal content logits, which must have `shape`; zeros for None."""
+    """Return a copy of the diagonal content logits, which must have `shape`; zeros for None."""
     if diagonal is None:
         return np.zeros(shape)
     checked = np.array(diagonal, np.float64)
@@ -134,7 +134,7 @@ def checked_diagonal(diagonal: npt.ArrayLike | None, shape: tuple[int, ...]) -> 
 
 
 def uneven_heads(key: str, width: int, heads: int) -> str:
-    """What is wrong where the width that `key` names has no room for as many equal heads; "" where it has."""
+    """Say what is wrong where the width that `key` names has no room for as many equal heads; "" where it has."""
     return f"{key} = {width} does not divide into heads = {heads}; use a multiple of {heads}" if width % heads else ""
 
 

@@ -46,7 +46,7 @@ def comparison_tables(file: Path, replicates: int, level: float, seed: int) -> d
 
 
 def middle(profile: Array) -> Array:
-    """Mean of the middle half of the positions, [..., n] -> [...]."""
+    """Return the mean of the middle half of the positions, [..., n] -> [...]."""
     return np.asarray(profile[..., middle_half(profile.shape[-1])].mean(-1))
 
 
@@ -138,7 +138,7 @@ def summary(values: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def _statistics(profiles: Array, influence: Array | None) -> dict[str, Array]:
-    """What is said of profiles [R or 1, n], and of them against the influence [R, n]; None: they are that."""
+    """Return statistics of profiles [R or 1, n], and their distances to the influence [R, n], if it is another."""
     shape = {name: shape_of(profiles) for name, shape_of in SHAPE.items()}
     if influence is None:
         return shape

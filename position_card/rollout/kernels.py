@@ -24,7 +24,7 @@ MOST_SPREAD = np.log(1e3)  # of the Z of rows that are transformed together: rou
 
 
 def kernel_attention(kernel: npt.ArrayLike, window: int | None = None) -> Array:
-    """Mean attention `[n, n]` of heads with the kernels `[H, n]`, rows summing to 1; a window as in `last_row`."""
+    """Return mean attention `[n, n]` of heads with kernels `[H, n]`, rows summing to 1; a window as in `last_row`."""
     weights = _log_weights(kernel, window)
     n = weights.shape[1]
     attention = np.zeros((n, n))
@@ -67,7 +67,7 @@ def agreement(fitted: Kernel, predicted: Kernel, window: int | None = None) -> A
 
 
 def _attended(rows: Array, weights: Array) -> Array:
-    """Rows `[R, n]` times the mean attention of heads with log weights `[H, n]`."""
+    """Return rows `[R, n]` times the mean attention of heads with log weights `[H, n]`."""
     heads = len(weights)
     totals = _log_totals(weights)
     attended = np.zeros_like(rows)
@@ -85,7 +85,7 @@ def _attended(rows: Array, weights: Array) -> Array:
 
 
 def _log_totals(weights: Array) -> Array:
-    """log Z `[H, n]` of heads with log weights `[H, n]`."""
+    """Return log Z `[H, n]` of heads with log weights `[H, n]`."""
     largest = weights.max(axis=1, keepdims=True)
     if (largest - weights[:, :1] > NEVER_UNDERFLOWS).any():
         return np.logaddexp.accumulate(weights, axis=1)  # ten times slower
@@ -93,7 +93,7 @@ def _log_totals(weights: Array) -> Array:
 
 
 def _alike(totals: Array) -> Iterator[tuple[int, int]]:
-    """Ranges of rows `[start, stop)` within which no head's log Z `[H, n]`, which never falls, spreads too far."""
+    """Yield ranges of rows `[start, stop)` in which no head's log Z `[H, n]`, which never falls, spreads too far."""
     n, start = totals.shape[1], 0
     while start < n:
         beyond = (totals[:, start:] > totals[:, start : start + 1] + MOST_SPREAD).any(axis=0)

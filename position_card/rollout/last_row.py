@@ -54,7 +54,7 @@ def dense_last_row(
     diagonal: npt.ArrayLike | None = None,
     window: int | None = None,
 ) -> Array:
-    """What `last_row` computes, by multiplying [n, n] matrices; heads are averaged uniformly (Appendix B)."""
+    """Compute what `last_row` does by multiplying [n, n] matrices; heads are averaged uniformly (Appendix B)."""
     mixing = checked_mixing(mixing)
     slopes = checked_slopes(slopes)
     diagonal = checked_diagonal(diagonal, (len(mixing), len(slopes)))
@@ -107,7 +107,7 @@ def attended_last_rows(attention: npt.ArrayLike, mixings: Iterable[npt.ArrayLike
 
 
 def checked_mixing(mixing: npt.ArrayLike) -> Array:
-    """A copy of the mixing coefficients `[T]`, each the share of a layer's output that attention brings (Eq. 1)."""
+    """Return a copy of residual mixing `[T]`, each the share of a layer's output that attention brings (Eq. 1)."""
     checked = np.array(mixing, np.float64)
     if checked.ndim != 1 or checked.size == 0:
         raise ValueError(f"mixing has shape {checked.shape}: expected one lambda a layer, [layers]")
@@ -123,14 +123,14 @@ def _last_token(n: int) -> Array:
 
 
 def _row_weights(slopes: Array, diagonal: Array) -> tuple[Array, Array]:
-    """Weights of a token itself and of its nearest predecessor, `[T, H]` each, scaled so that the larger is 1."""
+    """Return weights of a token itself and of the one before it, `[T, H]` each, scaled so that the larger is 1."""
     largest = np.maximum(diagonal, -slopes)
     return np.exp(diagonal - largest), np.exp(-slopes - largest)
 
 
 @compiled
 def _geometric_sum(slope: float, terms: int) -> float:
-    """1 + w + ... + w^(terms - 1), exact to rounding for every slope."""
+    """Return 1 + w + ... + w^(terms - 1), exact to rounding for every slope."""
     return float(terms) if slope == 0 else np.expm1(-slope * terms) / np.expm1(-slope)
 
 

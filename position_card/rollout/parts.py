@@ -24,22 +24,22 @@ class RecallScores(NamedTuple):
 
 
 def middle_half(n: int) -> slice:
-    """The middle half of n positions: what stays where the first and the last quarter are left out."""
+    """Return the middle half of n positions: what stays where the first and the last quarter are left out."""
     return slice(n // 4, n - n // 4)
 
 
 def middle_position(n: int) -> int:
-    """The position in the middle of n."""
+    """Return the position in the middle of n."""
     return n // 2
 
 
 def inside(positions: Sequence[int], n: int) -> list[bool]:
-    """Which of some positions lie in the middle half of n."""
+    """Say of each position whether it lies in the middle half of n."""
     return [n // 4 <= position < n - n // 4 for position in positions]
 
 
 def logarithms_over_middle(effects: Array, positions: Sequence[int], n: int) -> Array:
-    """The logarithm of each effect [N, P] less the mean of the logarithms at the chosen positions of the middle half.
+    """Return log effects [N, P] less the mean of the logarithms at the chosen positions of the middle half.
 
     A position that is like those of the middle has 0 in the mean over prompts, however widely effects spread. An effect
     of 0 has no logarithm, and is NaN.
@@ -54,23 +54,23 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def above_prior(scores: RecallScores) -> Array:
-    """How much more probable the right word is than after the cue of another context, [C, P]."""
+    """Return how much more probable the right word is than after the cue of another context, [C, P]."""
     return scores.probability - scores.prior
 
 
 def is_able(accuracy: float, words: int) -> bool:
-    """Whether a decoder of this mean accuracy among so many words recalls enough for anything to be said of places."""
+    """Say whether a decoder of this mean accuracy among so many words recalls enough to compare places."""
     return accuracy >= ABLE / words
 
 
 def ends_over_middle(values: Array) -> dict[str, Array]:
-    """The first and the last eighth of the places over their middle half, [R, P] -> [R]; NaN where that has nothing."""
+    """Divide the first and the last eighth of the places by their middle half, [R, P] -> [R]; NaN where that is 0."""
     parts = by_part(values)
     return {f"{end} eighth / middle": ratio(parts[end], parts["middle"]) for end in ("first", "last")}
 
 
 def by_part(values: Array) -> dict[str, Array]:
-    """The means [C] of values [C, P] over the first eighth of the places, their middle half, and the last eighth."""
+    """Return means [C] of values [C, P] over the first eighth of the places, their middle half, and the last eighth."""
     count = values.shape[1]
     eighth, quarter = max(1, count // 8), count // 4
     parts = {"first": slice(None, eighth), "middle": slice(quarter, count - quarter), "last": slice(-eighth, None)}

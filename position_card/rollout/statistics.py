@@ -32,7 +32,7 @@ def wasserstein(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Share of the mass that has to move, however far, `[..., n]` and `[..., n]` -> `[...]`."""
+    """Return the share of the mass that has to move, however far, `[..., n]` and `[..., n]` -> `[...]`."""
     p, q = _pair(p, q)
     return np.abs(p - q).sum(axis=-1) / 2
 
@@ -90,7 +90,7 @@ def percentile_interval(replicates: npt.ArrayLike, level: float) -> tuple[Array,
 
 
 def mean_and_interval(values: npt.ArrayLike, level: float) -> tuple[Array, Array, Array]:
-    """Mean over independent observations and the ends of Student's interval, `[observations, ...]` -> three of `[...]`.
+    """Return the mean of independent observations [observations, ...] and the ends of Student's interval, [...] each.
 
     One observation has no interval, and none has no mean either: NaN stands for what is missing. Raises ValueError
     where `level` is no share between 0 and 1.
@@ -105,7 +105,7 @@ def mean_and_interval(values: npt.ArrayLike, level: float) -> tuple[Array, Array
 
 
 def means(table: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
-    """Mean of the column `value` in each group of rows that are alike in `keys`, with Student's interval.
+    """Return the mean of the column `value` in each group of rows that are alike in `keys`, with Student's interval.
 
     The rows of a group are independent observations; those without a value are left out. Columns: `keys`, mean, low,
     high, n (observations). Groups keep the order in which they come first.
@@ -116,7 +116,7 @@ def means(table: pd.DataFrame, keys: Sequence[str], value: str, level: float) ->
 
 
 def t_quantile(share: float, freedom: npt.ArrayLike) -> Array:
-    """What a share of Student's distribution with `freedom` `[...]` degrees lies below, `[...]`."""
+    """Return the value that a share of Student's distribution with `freedom` `[...]` degrees lies below, `[...]`."""
     return np.asarray(stdtrit(np.asarray(freedom, np.float64), share))
 
 
@@ -137,12 +137,12 @@ def _require_total(profiles: Array, expected: Array) -> None:
 
 
 def _length(profile: Array) -> int:
-    """What distances are divided by; a single position has no length, and no distance either."""
+    """Return what distances are divided by; a single position has no length, and no distance either."""
     return max(profile.shape[-1] - 1, 1)
 
 
 def _centred_ranks(profile: Array) -> Array:
-    """Ranks less their mean, `[..., n]`; NaN throughout a profile that holds one."""
+    """Return ranks less their mean, `[..., n]`; NaN throughout a profile that holds one."""
     n = profile.shape[-1]
     ranks = pd.DataFrame(profile.reshape(-1, n)).rank(axis=1).to_numpy(np.float64).reshape(profile.shape)
     return np.where(np.isnan(profile).any(axis=-1, keepdims=True), np.nan, ranks - (n + 1) / 2)

@@ -126,7 +126,7 @@ def reference_topics(source: Path) -> Iterator[Document]:
 
 
 def documented_sources(folder: Path, names: Iterable[str]) -> Iterator[Document]:
-    """A document for each source file of the modules and packages `names` in `folder`; no tests, no vendored code."""
+    """Yield a document for each source file of the modules and packages `names` in `folder`, without tests."""
     for name in names:
         for path in [folder / f"{name}.py", *(folder / name).rglob("*.py")]:
             place = path.relative_to(folder)
@@ -144,7 +144,7 @@ NOT_DOCUMENTATION = frozenset({"test", "tests", "testing", "idle_test", "_vendor
 
 
 def documentation(tree: ast.Module) -> Iterator[str]:
-    """The docstrings of a module and the strings it hands to add_newdoc and the like, in the order of the file."""
+    """Yield the docstrings of a module and the strings that it hands to add_newdoc and the like, in their order."""
     for node in _statements(tree):
         match node:
             case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -163,7 +163,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _adds_documentation(call: ast.Call) -> bool:
-    """Whether this call gives a compiled function its docstring."""
+    """Say whether this call gives a compiled function its docstring."""
     match call.func:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name in {"add_newdoc", "add_docstr", "_add_docstr", "add_docstr_all"}
@@ -182,7 +182,7 @@ def _standard_library() -> Path:
 
 
 def _folder_of(package: str) -> Path:
-    """The folder that holds `package`. Finding the spec of a top-level name does not import it."""
+    """Return the folder of `package`. Finding the spec of a top-level name does not import it."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise InputError(f"corpus = 'scientific-packages' needs the package {package}, which is not installed")
@@ -281,5 +281,5 @@ def without_repeats(documents: Iterable[Document]) -> list[Document]:
 
 
 def _fraction(name: str) -> float:
-    """A number in [0, 1) that depends on `name` alone."""
+    """Return a number in [0, 1) that depends on `name` alone."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest(), "big") / 2**48

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from position_card.card import figures
-from position_card.card.figures import CURVES, LAMBDAS
+from position_card.card.figures import CURVES, MIXINGS
 from position_card.drawing.looks import shades
 from tests.drawn import Panel, of
 
@@ -17,7 +17,7 @@ TEXT, ENDS = "texts.jsonl", ["value", "low", "high"]
 MIDDLE = slice(N // 4, N - N // 4)
 
 
-def tables(variants, estimators=tuple(LAMBDAS), layers=LAYERS, seed=0):
+def tables(variants, estimators=tuple(MIXINGS), layers=LAYERS, seed=0):
     """Of one model; a layer has a window."""
     rng = np.random.default_rng(seed)
     alone = [("none", name) for name in ("influence", "uniform", "last", "half", *["a"] * ("b" in variants))]
@@ -51,7 +51,7 @@ def influence_of(given):
 def panels_of(given):
     """Lambda, influence and attention; replacement has its mean in the middle where influence has it."""
     layers, profile, attention = (given[name] for name in ("layers", "profile", "distances"))
-    kinds = {(LAMBDAS[name].colour, "-"): of(layers, estimator=name)["value"] for name in layers["estimator"].unique()}
+    kinds = {(MIXINGS[name].colour, "-"): of(layers, estimator=name)["value"] for name in layers["estimator"].unique()}
     shown = profile[profile["estimator"].isin(["none", "frobenius"]) & profile["variant"].isin(CURVES)]
     lines = {(CURVES[name].colour, CURVES[name].line): rows["value"] for name, rows in shown.groupby("variant")}
     mean = influence_of(given)[MIDDLE].mean()

@@ -32,12 +32,12 @@ def part(values, n=256, prompts=16, lambdas=()):
 )
 def test_lambda_has_its_mean_extremes_and_trend_with_depth(trend, spread, said):
     values = rows("frobenius", "lambda", "spearman with depth", trend, spread)
-    sentence = sentences.on_lambda(part(values, lambdas=(0.3, 0.1, 0.2, 0.2, 0.2, 0.2)))
+    sentence = sentences.on_mixing(part(values, lambdas=(0.3, 0.1, 0.2, 0.2, 0.2, 0.2)))
     assert re.search(r" 0\.2 .* layer 2 \(0\.1\) .* layer 1 \(0\.3\)", sentence)
     assert said in sentence
     assert f"{trend:.3f} [" in sentence
     for few in ((0.3, 0.1, 0.2, 0.2, 0.2), (0.3,)):
-        assert f"{trend:.3f}" not in sentences.on_lambda(part(values, lambdas=few))
+        assert f"{trend:.3f}" not in sentences.on_mixing(part(values, lambdas=few))
 
 
 @pytest.mark.parametrize(
