@@ -84,8 +84,12 @@ class Page:
         row = self.scores.loc[claim].to_dict()
         self.told.append(claim)
         (said,) = pages.as_stated(self.scores.loc[[claim]])
-        measured = re.sub(r"\{(.*?)\}", lambda found: self.number(claim, found[1]), here) or plain(row)
+        measured = self.numbered(claim, here) or plain(row)
         return f'| <a id="{claim}"></a>{said} | {paper or "-"} | {measured} | {judged(row)} | {why or "-"} |'
+
+    def numbered(self, claim: str, text: str) -> str:
+        """A text with the numbers of a claim's comparisons in the place of braces, as `number` reads them."""
+        return re.sub(r"\{(.*?)\}", lambda found: self.number(claim, found[1]), text)
 
     def number(self, claim: str, asked: str = "") -> str:
         """The number of a comparison of a claim, with its interval; `asked` is {[HOW ::] PART & PART}.
@@ -143,13 +147,17 @@ class Page:
         groups[ERRATA] += [errata] if errata else []
         return "\n".join(f"- **{group}**: {'; '.join(titles) or 'none'}." for group, titles in groups.items())
 
-    def answers(self) -> str:
-        """A table of our additions: the question, what we claimed, our number, the verdict, and what would decide."""
+    def answers(self, here: Mapping[str, str]) -> str:
+        """A table of our additions: the question, what we claimed, what is here, the verdict, and what would decide.
+
+        `here` has the same of a claim as for `claim`, by its id.
+        """
         lines = [QUESTIONS]
         for row in self.scores.to_dict("records"):
-            self.told.append(row["claim"])
+            self.told.append(claim := row["claim"])
             open_still = row["would decide"] if row["verdict"] in pages.OPEN else "-"
-            said = f'| <a id="{row["claim"]}"></a>{row["question"]} | {row["statement"]} | {plain(row)} '
+            measured = self.numbered(claim, here.get(claim, "")) or plain(row)
+            said = f'| <a id="{claim}"></a>{row["question"]} | {row["statement"]} | {measured} '
             lines.append(f"{said}| {judged(row)} | {open_still} |")
         return "\n".join(lines)
 
@@ -220,7 +228,8 @@ def plain(row: Mapping[Any, Any]) -> str:
 
 def short(value: float) -> str:
     """A number of at most three digits, without the zero before its point: .0726, 13.6."""
-    digits = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+    figures = 3 if abs(value) >= 0.001 else 2 if abs(value) >= 1e-5 else 1
+    digits = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{figures}g}"
     return re.sub(r"^(-?)0\.", r"\1.", digits)
 
 
@@ -272,7 +281,7 @@ def page(path: Path, claims: pd.DataFrame, additions: pd.DataFrame, compared: pd
 def tally(claims: pd.DataFrame) -> dict[str, object]:
     """How many claims there are and what came of them, for the page of counts."""
     doubted = claims["doubted"].astype(bool)
-    words = claims["verdict"].value_counts().index
+    words = [word for word in pages.COUNTED if word in set(claims["verdict"])]
     meaning = "; ".join(f"*{word.capitalize()}*: {rule.MEANING[word]}" for word in words) + "."
     counted = {
         "claims": (~doubted).sum(),
@@ -289,7 +298,7 @@ def by_paper(claims: pd.DataFrame, folder: str = "") -> str:
     Claims that the paper may not make are left out.
     """
     theirs = claims[~claims["doubted"].astype(bool)]
-    words = list(theirs["verdict"].value_counts().index)
+    words = [word for word in pages.COUNTED if word in set(theirs["verdict"])]
     lines = [["paper", "claims", *words], ["---"] * (len(words) + 2)]
     for paper, of_paper in theirs.groupby("paper", sort=False):
         counts = of_paper["verdict"].value_counts()
