@@ -83,8 +83,8 @@ def measure(
     batch = (tokens_per_batch, activation_checkpointing)
     options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, recalled)
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
-        planned = plan_card(subject, [texts] if isinstance(texts, str) else texts, options, text, "in memory")
-        return Card(measure_card(planned, decoder), replicates, level, seed)
+        card_plan = plan_card(subject, [texts] if isinstance(texts, str) else texts, options, text, "in memory")
+        return Card(measure_card(card_plan, decoder), replicates, level, seed)
 
 
 def spans(
@@ -129,7 +129,7 @@ def spans(
     if texts is None:
         texts, origin = read_documents(sources.source(sources.TEXT, corpus.TEST_SHARE))
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
-        planned = plan_spans(
+        card_plan = plan_spans(
             subject,
             pieces,
             [texts] if isinstance(texts, str) else texts,
@@ -139,7 +139,7 @@ def spans(
             sources={"prompt": "in memory", "text": origin},
             separation=describe_separation(separator) if isinstance(prompt, str) else "given by the caller",
         )
-        return measure_planned_spans(planned, decoder)
+        return measure_planned_spans(card_plan, decoder)
 
 
 @contextmanager

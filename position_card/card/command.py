@@ -123,6 +123,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _version() -> str:
+    """Return the version of the package that is installed."""
     try:
         return version("position-card")
     except PackageNotFoundError:  # it runs from the folder of the project

@@ -45,10 +45,10 @@ class UnusableError(InputError):
 def seal(path: str | Path, arrays: Mapping[str, np.ndarray], labels: Mapping[str, Any]) -> None:
     """Write arrays and labels that JSON can hold, whole or not at all; the same content gives the same bytes."""
     ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    described: Labels = {"labels": labels, "sums": {name: _checksum(array) for name, array in ordered.items()}}
-    described["sum"] = _sum_of(described)
+    metadata: Labels = {"labels": labels, "sums": {name: _checksum(array) for name, array in ordered.items()}}
+    metadata["sum"] = _sum_of(metadata)
     with whole_file(path) as partial:
-        save_file(ordered, partial, {KEY: json.dumps(described)})
+        save_file(ordered, partial, {KEY: json.dumps(metadata)})
 
 
 def unseal(path: str | Path, *names: str, without: Sequence[str] = ()) -> tuple[Labels, Tensors]:
@@ -56,21 +56,21 @@ def unseal(path: str | Path, *names: str, without: Sequence[str] = ()) -> tuple[
 
     Raises UnusableError where the file is missing, cut short or not as it was written, or lacks an array.
     """
-    with _opened(path) as (file, described):
-        chosen_names = names or sorted({*described["sums"], *file.keys()} - set(without))
+    with _opened(path) as (file, metadata):
+        chosen_names = names or sorted({*metadata["sums"], *file.keys()} - set(without))
         if missing := set(chosen_names) - set(file.keys()):
             raise UnusableError(path, f"lacks {', '.join(sorted(missing))}")
         arrays = {name: file.get_tensor(name) for name in chosen_names}
     for name, array in arrays.items():
-        if _checksum(array) != described["sums"].get(name):
+        if _checksum(array) != metadata["sums"].get(name):
             raise UnusableError(path, f"holds {name}, which has changed since it was written")
-    return described["labels"], arrays
+    return metadata["labels"], arrays
 
 
 def read_labels(path: str | Path) -> Labels:
     """Return the labels alone. Raises as `unseal` does."""
-    with _opened(path) as (_, described):
-        labels: Labels = described["labels"]
+    with _opened(path) as (_, metadata):
+        labels: Labels = metadata["labels"]
         return labels
 
 
@@ -79,10 +79,10 @@ def _opened(path: str | Path) -> Iterator[tuple[Any, Labels]]:
     """Yield the open file, and what `seal` wrote beside the arrays: labels, and the checksum of each array."""
     try:
         with safe_open(path, framework="numpy") as file:
-            described: Labels = json.loads(file.metadata()[KEY])
-            if described.pop("sum") != _sum_of(described):
+            metadata: Labels = json.loads(file.metadata()[KEY])
+            if metadata.pop("sum") != _sum_of(metadata):
                 raise UnusableError(path, "has labels that have changed since they were written")
-            yield file, described
+            yield file, metadata
     except (OSError, SafetensorError) as error:
         raise UnusableError(path, f"cannot be read ({error})") from error
     except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
@@ -95,8 +95,8 @@ def _checksum(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def _sum_of(described: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(described).encode(), digest_size=16).hexdigest()
+def _sum_of(metadata: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(metadata).encode(), digest_size=16).hexdigest()
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, np.ndarray], **labels: object) -> None:
@@ -138,7 +138,7 @@ class TensorFile:
 
 
 def write_table(path: str | Path, table: pd.DataFrame) -> None:
-    """Write a tidy table as the suffix says, .csv (floats to full precision) or .parquet."""
+    """Write a tidy table as .csv (floats to full precision) or .parquet. Raises ValueError for another suffix."""
     with whole_file(path) as partial:
         match Path(path).suffix:
             case ".csv":

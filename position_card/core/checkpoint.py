@@ -121,7 +121,7 @@ def initial_moments(parameter: Tensor) -> dict[str, Tensor]:
 
 
 def training_state(parameters: Named, moments: Moments) -> dict[str, Tensor]:
-    """Parameters and what Adam has `kept` of them, as tensors to write."""
+    """Return parameters, and what Adam keeps of them (`moments`), as tensors to write."""
     tensors = {}
     for name, parameter in parameters:
         tensors[f"parameter/{name}"] = parameter.detach()
@@ -132,7 +132,7 @@ def training_state(parameters: Named, moments: Moments) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def restore(tensors: Mapping[str, Tensor], parameters: Named, moments: Moments) -> None:
-    """Put what `training_state` gave back in place."""
+    """Copy parameters, and what Adam keeps of them, from the tensors that `training_state` returned."""
     for name, parameter in parameters:
         parameter.copy_(tensors[f"parameter/{name}"])
         moments[parameter] = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}

@@ -238,12 +238,12 @@ def whole_directory(path: str | Path) -> Iterator[Path]:
         for file in partial.rglob("*"):
             if file.is_file():
                 _settle(file)
-        while not _replaced(target, partial):  # where another writer was faster
+        while not _take_name(target, partial):  # where another writer was faster
             pass
 
 
-def _replaced(target: Path, partial: Path) -> bool:
-    """Give a folder the name `target`; False where another folder has just taken it."""
+def _take_name(target: Path, partial: Path) -> bool:
+    """Rename the folder `partial` to `target`, instead of the one there; return False where another was faster."""
     aside = _own_path(target)
     with suppress(FileNotFoundError):
         os.replace(target, aside)

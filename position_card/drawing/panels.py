@@ -71,7 +71,7 @@ def layer_axis(axes: Axes, layers: Iterable[int]) -> None:
 
 
 def _multiples(last: int) -> list[int]:
-    """Multiples of the step that divides `last` into about four parts, or numbers counted back from a prime."""
+    """Return multiples of the step that divides `last` into about four parts, or numbers counted back from a prime."""
     steps = [step for step in range(2, last) if last % step == 0]
     if steps:
         step = min(steps, key=lambda step: abs(last / step - PARTS))

@@ -168,17 +168,20 @@ class _Record:
             yield after(layer.attention.get_submodule(self.alibi.query_key_value), self.add_content_logits)
 
     def enter_block(self, place: int, stream: Tensor) -> None:
+        """Keep the squared norms of the residual stream that enters a block, until attention has added to it."""
         self.residual[place] = quantities.squared_norms(stream)
         if self.backward and stream.requires_grad:
             stream.register_hook(partial(self.add_backward_mixing, place))
 
     def add_input_cosines(self, place: int, inputs: Tensor) -> None:
+        """Add the cosines between the inputs of attention [B, n, width], and their recency."""
         unit = quantities.unit_vectors(inputs)
         self.tally.add_layer("recency", place, quantities.cosine_recency(unit))
         if self.matrices:
             quantities.add_cosines(self.tally.total("gram", place, (self.n, self.n), unit), unit)
 
     def add_products(self, place: int, inputs: capture.AttentionInputs) -> None:
+        """Add sums of the logits of a layer, and its queries and keys before rotation, which kernels are made from."""
         if not self.listens:
             return
         layer = self.layout.layers[place]
@@ -194,6 +197,7 @@ class _Record:
                 self.tally.add(name, place, part[0].mean(-2).double())
 
     def add_attention(self, place: int, out: Any) -> None:
+        """Add the attention weights among the outputs of an attention module, as a matrix or by distance."""
         weights = weights_of(out, self.n)
         assert weights is not None
         weights = weights.detach().float()
@@ -205,6 +209,7 @@ class _Record:
             self.tally.add("by distance", place, _distance_sums(total))
 
     def add_content_logits(self, place: int, fused: Tensor) -> None:
+        """Add the content logits of a layer, from the output of its fused projection."""
         query, key = (part.float() for part in families.query_and_key(fused.detach(), self.model.config))
         self.tally.add_layer("diagonal", place, quantities.diagonal_mean(query, key))
         self.tally.add_layer("below", place, quantities.below_diagonal_mean(query, key))
@@ -213,6 +218,7 @@ class _Record:
             quantities.add_logits(total, query, key)
 
     def add_update(self, place: int, out: Any) -> None:
+        """Add residual mixing of a layer, from the norms of the residual stream and of what attention adds to it."""
         update, scale = first_of(out), self.layout.layers[place].update.scale
         added = quantities.squared_norms(update) * scale**2
         residual = self.residual.pop(place).to(added.device)  # of several GPUs, it was seen on that of the block before
@@ -225,9 +231,11 @@ class _Record:
             update.register_hook(partial(self.take_gradient_at_update, place))
 
     def take_gradient_at_update(self, place: int, gradient: Tensor) -> None:
+        """Keep the gradient behind attention, until that at the entry of the block is known."""
         self.gradient[place] = gradient.detach().float() / self.layout.layers[place].update.scale
 
     def add_backward_mixing(self, place: int, gradient: Tensor) -> None:
+        """Add residual mixing of the backward pass, from the gradients at the entry of a block and behind attention."""
         past = self.gradient.pop(place).view(gradient.shape).to(gradient.device)
         self.tally.add_layer(BACKWARD, place, quantities.backward_mixing(past, gradient.detach().float()))
 

@@ -95,7 +95,7 @@ class ModelFiles:
     """What a model is opened from."""
 
     directory: Path
-    described: Mapping[str, Any]  # config.json; of a GGUF file, the type of the model alone
+    configuration: Mapping[str, Any]  # config.json; of a GGUF file, the type of the model alone
     shards: tuple[Path, ...]  # files of weights, each in the directory
     gguf: GgufHeader | None = None  # of a GGUF file, which is the only shard
 
@@ -162,13 +162,13 @@ def model_files(directory: str | Path) -> ModelFiles:
         )
     if not os.path.isfile(directory / CONFIGURATION):
         raise InputError(f"{place} lacks config.json; save the model there with save_pretrained, or copy it whole")
-    described = read(directory, CONFIGURATION)
-    for fault in _faults(described):
+    configuration = read(directory, CONFIGURATION)
+    for fault in _faults(configuration):
         raise InputError(f"{place} has a {CONFIGURATION} {' '.join(fault.split())}")
-    if described.get("quantization_config"):
-        method = " ".join(str(described["quantization_config"].get("quant_method", "quantised")).split())
+    if configuration.get("quantization_config"):
+        method = " ".join(str(configuration["quantization_config"].get("quant_method", "quantised")).split())
         raise InputError(f"{place} has quantised weights ({method}); use a copy in float32 or bfloat16")
-    return ModelFiles(directory, described, tuple(directory / name for name in _shards(directory)))
+    return ModelFiles(directory, configuration, tuple(directory / name for name in _shards(directory)))
 
 
 def _shards(directory: Path) -> list[str]:
@@ -217,11 +217,11 @@ def read(directory: Path, name: str) -> dict[str, Any]:
     return content
 
 
-def _faults(described: Mapping[str, Any]) -> Iterator[str]:
+def _faults(configuration: Mapping[str, Any]) -> Iterator[str]:
     """What of a configuration, or of one inside it, cannot be meant or is not opened here."""
-    if described.get("transformers_weights") is not None:
+    if configuration.get("transformers_weights") is not None:
         yield f"that names other weights (transformers_weights); remove this key, and {SAVE_AGAIN}"
-    for key, value in described.items():
+    for key, value in configuration.items():
         if isinstance(value, dict):
             yield from (f"whose {key} is one {fault}" for fault in _faults(value))
         elif key.endswith("_implementation") and not (value is None or re.fullmatch(r"[a-z0-9_]+", str(value))):

@@ -78,9 +78,9 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
 
 
 def _write(record: str | Path, source: str, revision: str | None, sizes: dict[str, int]) -> None:
-    described = {"source": source, "revision": revision, "files": sizes}
+    facts = {"source": source, "revision": revision, "files": sizes}
     with whole_file(record) as partial:
-        partial.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
 
 def newest_text(source: str) -> str | None:
@@ -143,8 +143,8 @@ def model_place(place: str | Path) -> Path:
         return place
     again = f"fetch it again: add --force {place} to your command, on a machine with a network"
     try:
-        described = json.loads(place.read_text(encoding="utf-8"))
-        source, sizes = described["source"], described["files"]
+        facts = json.loads(place.read_text(encoding="utf-8"))
+        source, sizes = facts["source"], facts["files"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"record {place} cannot be read: {' '.join(str(error).split())}; {again}") from error
     if is_package(source):
@@ -153,7 +153,7 @@ def model_place(place: str | Path) -> Path:
         directory = Path(source)
     else:
         try:
-            directory = _snapshot(source, described["revision"], local_files_only=True)
+            directory = _snapshot(source, facts["revision"], local_files_only=True)
         except InputError as error:
             raise InputError(f"{error}; {again}") from error
     for name, size in sizes.items():

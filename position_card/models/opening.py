@@ -138,7 +138,7 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
     that the library knows by itself.
     """
     source = files_of(directory)
-    kind = source.described.get("model_type")
+    kind = source.configuration.get("model_type")
     place = f"{source.place} holds a {kind!r} model"
     if not source.gguf and kind not in CONFIG_MAPPING:
         raise InputError(f"{place}, which needs code of its own, and none is run; use one that the library knows")
@@ -154,7 +154,7 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
         del config.quantization_config  # it says nothing, but `transformers` would look for a method in it
     config.return_dict = True  # whatever config.json says: results are read by name
     _drop_attention(config, source.place)
-    _require_described(source, config)
+    _require_shapes(source, config)
     return config
 
 
@@ -203,7 +203,7 @@ def lengths(config: PretrainedConfig, wanted_lengths: Iterable[int]) -> list[int
 
 
 def tokenizer_note(place: str | Path) -> str | None:
-    """What the header of a GGUF file says of its tokenizer that `transformers` does otherwise; None where it is alike.
+    """Say what `transformers` does otherwise than the header of a GGUF file says of its tokenizer; None if nothing.
 
     Text is split before merges as `tokenizer.ggml.pre` says. What it names that `transformers` does not know is split
     as GPT-2 splits it.
@@ -319,11 +319,11 @@ def _of_decoder(unexpected: Iterable[str], source: files.ModelFiles) -> list[str
     """
     others = set(unexpected)
     own = [name.split(".")[:-1] for name in source.shapes() if name not in others and not name.startswith("lm_head.")]
-    begin = ".".join(os.path.commonprefix(own))  # of lists, so of whole parts of names
+    begin = ".".join(os.path.commonprefix(own))  # noqa: RUF071 (of lists, so of whole parts of names)
     return [name for name in sorted(others) if not begin or name.startswith(f"{begin}.")]
 
 
-def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> None:
+def _require_shapes(source: files.ModelFiles, config: PretrainedConfig) -> None:
     """Compare the shapes of the weights with those of the model that `config` describes, before memory is taken.
 
     Raises InputError where a tensor has another shape or is there twice, and where less than half of the numbers are

@@ -159,7 +159,7 @@ def save_tokenizer(tokenizer: Tokenizer, directory: str | Path) -> None:
 
 def add_tokenizer(tokenizer: Tokenizer, directory: str | Path) -> None:
     """Put the tokenizer's files into an existing directory, such as that of a model."""
-    described = {
+    settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "bos_token": END_OF_TEXT,
         "eos_token": END_OF_TEXT,
@@ -167,7 +167,7 @@ def add_tokenizer(tokenizer: Tokenizer, directory: str | Path) -> None:
         "clean_up_tokenization_spaces": False,
     }
     tokenizer.save(str(Path(directory) / "tokenizer.json"))
-    text = json.dumps(described, indent=2) + "\n"
+    text = json.dumps(settings, indent=2) + "\n"
     (Path(directory) / "tokenizer_config.json").write_text(text, encoding="utf-8")
 
 

@@ -28,7 +28,7 @@ class Rotation:
 
     @property
     def device(self) -> torch.device:
-        """Say where queries and keys have to be."""
+        """The device where queries and keys have to be."""
         return self.settings["cos"].device
 
     def turn(self, query: Tensor, key: Tensor) -> Turned:
@@ -42,6 +42,7 @@ class Rotation:
         return self._apply(query, key, {**self.settings, "cos": cosine / squared, "sin": -sine / squared})
 
     def _apply(self, query: Tensor, key: Tensor, settings: Mapping[str, Any]) -> Turned:
+        """Rotate the first `width` coordinates of queries and keys with these settings, and leave the others."""
         turned = self.function(query[..., : self.width], key[..., : self.width], **settings)
         both = zip(turned, (query, key), strict=True)
         query, key = (torch.cat([part, whole[..., self.width :]], -1) for part, whole in both)

@@ -138,7 +138,7 @@ def summary(values: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def _statistics(profiles: Array, influence: Array | None) -> dict[str, Array]:
-    """Return statistics of profiles [R or 1, n], and their distances to the influence [R, n], if it is another."""
+    """Return statistics of profiles [R or 1, n] by name, and their distances to the influence [R, n], unless None."""
     shape = {name: shape_of(profiles) for name, shape_of in SHAPE.items()}
     if influence is None:
         return shape

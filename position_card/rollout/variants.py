@@ -74,7 +74,7 @@ def _rolled_out(rollout: Rollout, mixing_by_prompt: Floats, weights: Array) -> A
 
 
 def _mixed_alike(mixing: float, measurement: Measurement) -> Array:
-    """Rollout without content, with the same lambda in every layer: [n]."""
+    """Return the rollout without content with the same residual mixing in every layer, [n]."""
     rollout = _alibi(measurement) or _uniform(measurement)
     assert rollout is not None
     return rollout(np.full((1, measurement.layers), mixing), np.empty(0))[0]
@@ -85,6 +85,7 @@ def _attention_only(measurement: Measurement) -> Array | None:
 
 
 def _alibi(measurement: Measurement) -> Rollout | None:
+    """Return the residual-aware rollout (b); None of a model without ALiBi."""
     slopes, n = measurement.slopes, measurement.n
     if slopes is None:
         return None
@@ -92,6 +93,7 @@ def _alibi(measurement: Measurement) -> Rollout | None:
 
 
 def _alibi_with_content(measurement: Measurement) -> Rollout | None:
+    """Return the residual-aware rollout with content (c); None of a model without ALiBi or content logits."""
     slopes, n = measurement.slopes, measurement.n
     if slopes is None or measurement.diagonal is None or measurement.below is None:
         return None
@@ -105,18 +107,21 @@ def _alibi_with_content(measurement: Measurement) -> Rollout | None:
 
 
 def _uniform(measurement: Measurement) -> Rollout | None:
+    """Return the rollout of uniform attention within the windows of a model; None of a model with ALiBi."""
     if measurement.slopes is not None:
         return None
     return _through_kernels(np.zeros((measurement.layers, 1, measurement.n)), measurement.windows)
 
 
 def _kernel(name: str, measurement: Measurement) -> Rollout | None:
+    """Return the rollout of measured kernels of this name; None of a model with ALiBi or without such kernels."""
     if measurement.slopes is not None or name not in measurement.kernels:
         return None
     return _through_kernels(measurement.kernels[name].astype(np.float64), measurement.windows)
 
 
 def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout:
+    """Return the rollout of kernels [L, H, n] in windows [L], by matrices for short prompts."""
     if kernels.shape[2] > DENSE_UP_TO:
         return lambda mixings, _weights: kernel_last_rows(kernels, windows, mixings)
     layers = zip(kernels, windows, strict=True)
@@ -125,6 +130,7 @@ def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout
 
 
 def _mean_attention(measurement: Measurement) -> Rollout | None:
+    """Return the rollout of measured mean attention; None where it was not kept."""
     if measurement.attention is None:
         return None
     attention = shares(measurement.attention)

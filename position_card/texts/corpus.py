@@ -253,6 +253,7 @@ ORDINARY = frozenset(" .,;:!?'\u2019\"()-")
 
 
 def _reads_as_prose(text: str) -> bool:
+    """Say whether a paragraph has enough words, letters and lower case to be prose."""
     words = WORD.findall(text)
     ordinary = sum(character.isalpha() or character in ORDINARY for character in text)
     lower = sum(word.islower() for word in words)  # lists of names and signatures have few
