@@ -213,8 +213,7 @@ def degree(row: Mapping[Any, Any]) -> Iterator[str]:
         yield row["decides"]
     elif isinstance(told := row["holds in"], str):
         number = row["rows: fails"] + row["rows: no effect"] if row["verdict"] in TOLD_WITH_EXCEPTIONS else 0
-        named = f"; the exception is {row['exceptions']}" if number == 1 else f"; {number} exceptions"
-        yield told + (named if number else "")
+        yield told + (f"; {number} exception{'s' if number > 1 else ''}" if number else "")
     if row["unit"] == "seed" and row["n"] > 0:
         yield f"n = {row['n']} seeds"
     elif row["unit"] == "model" and row["low"] < row["high"]:
