@@ -306,21 +306,22 @@ def by_paper(claims: pd.DataFrame, folder: str = "") -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def keep(results: Path) -> None:
+def keep(results: Path, docs: Path = ROOT / "docs") -> None:
     """Copy what the pages need from a finished run. Raises InputError where a file of it is not there."""
     images = [Path(path) for job in workflow.jobs("all") for path in job.output if OF_PAPER.fullmatch(path)]
-    needed = [*(f"results/tables/{name}.csv" for name in JUDGED), *map(str, images)]
-    if missing := [path for path in needed if not (results / path).is_file()]:
-        raise InputError(f"{results / missing[0]} is not there; build it first: snakemake all")
-    for name in JUDGED:
-        shutil.copy(results / f"results/tables/{name}.csv", ROOT / "docs")
-    (ROOT / "docs/tables").mkdir(exist_ok=True)
-    for name in TABLES:
-        shutil.copy(results / f"results/tables/structural/{name}.csv", ROOT / "docs/tables")
-    for folder in {image.parent.name for image in images}:
-        shutil.rmtree(IMAGES / folder, ignore_errors=True)
+    judged = [results / f"results/tables/{name}.csv" for name in JUDGED]
+    tables = [results / f"results/tables/structural/{name}.csv" for name in TABLES]
+    needed = [*judged, *tables, *(results / image for image in images)]
+    if missing := [path for path in needed if not path.is_file()]:
+        raise InputError(f"{missing[0]} is not there; build it first: snakemake all")
+    (docs / "tables").mkdir(exist_ok=True)
+    for paths, folder in ((judged, docs), (tables, docs / "tables")):
+        for path in paths:
+            shutil.copy(path, folder)
+    for paper in {image.parent.name for image in images}:
+        shutil.rmtree(docs / "images" / paper, ignore_errors=True)
     for image in images:
-        kept = IMAGES / image.relative_to("figures")
+        kept = docs / "images" / image.relative_to("figures")
         for size, most in SIZES.items():
             if size != "half" or image.as_posix() in FIRST:
                 shrink(results / image, kept.parent / size / kept.name, most)

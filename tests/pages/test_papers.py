@@ -200,6 +200,27 @@ def test_an_image_shrinks_to_the_same_bytes_and_keeps_colours(tmp_path):
         assert low.size == (136, 40)
 
 
-def test_a_run_that_is_not_finished_is_not_kept(tmp_path):
+def test_what_pages_need_is_kept_of_a_finished_run(tmp_path):
+    docs, results = tmp_path / "docs", tmp_path / "run"
+    old = docs / "images/structural/old.png"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    made = [path for job in jobs("all") for path in job.output if re.fullmatch(r"figures/\w+/\w+\.png", path)]
+    for path in made:
+        (results / path).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (1520, 400), "white").save(results / path)
     with refused("scorecard.csv is not there", "snakemake all"):
-        papers.keep(tmp_path)
+        papers.keep(results, docs)
+    assert old.exists()
+    (results / "results/tables/structural").mkdir(parents=True)
+    for name in [*papers.JUDGED, *(f"structural/{name}" for name in papers.TABLES)]:
+        (results / f"results/tables/{name}.csv").write_text(name)
+    papers.keep(results, docs)
+    assert not old.exists()
+    assert (docs / "comparisons.csv").read_text() == "comparisons"
+    assert (docs / "tables/table2.csv").read_text() == "structural/table2"
+    for path in made:
+        for folder, size in (("", (760, 200)), ("small", (160, 42))):
+            paper, name = Path(path).parts[1:]
+            with Image.open(docs / "images" / paper / folder / name) as image:
+                assert image.size == size
