@@ -114,12 +114,12 @@ model and of its fast tokenizer write them. Refused, with one line, are encoders
 models that need code of their own, and weights that are pickled, or quantised in a form other than GGUF.
 
 - **Update**: the module inside a block whose output is what attention adds to the residual stream.
-- **Order** of attention and MLP. If they run in parallel, there is no lambda of the backward pass, which
+- **Order** of attention and MLP. If they run in parallel, there is no residual mixing of the backward pass, which
   is the share of the gradient that comes back through attention.
 - **Positions**: *other* means learned positions, sinusoids, or rotations that the architecture does not let us see.
 - **Windows**: how many tokens each layer reads, if not all. Windows of 5 tokens are those of these small models.
-- **Rollouts**: *a*, *b* and *c* are the rollouts of Herasimchyk et al. for models with ALiBi: attention alone; with
-  lambda; with lambda and content. For other models, *content-free* is uniform attention within the model's own windows;
+- **Rollouts**: *a*, *b* and *c* are the rollouts of Herasimchyk et al. for models with ALiBi: attention only;
+  residual-aware; residual-aware with content. For other models, *content-free* is uniform attention in the own windows;
   *logit-by-distance* takes the mean logit at each distance; *mean-query-key* takes the product of the mean query and
   the mean key, as rotary positions turn them for each distance. *mean-attention* takes the mean attention itself.
   These are the names in the tables of a card, too.

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from position_bias.emergence.task import PAIRS, POSITIONS
-from position_card.rollout.statistics import means
+from position_card.rollout.statistics import group_means
 
 SHARES = ("accuracy", "in_context")  # quantities between 0 and 1, as are their means
 FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error
@@ -65,7 +65,7 @@ def settled(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
 
 def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
     """Mean over seeds of each group of `keys`, with Student's interval: columns `value`, low, high, seeds."""
-    return means(by_seed, keys, value, level).rename(columns={"mean": value, "n": "seeds"})
+    return group_means(by_seed, keys, value, level).rename(columns={"mean": value, "n": "seeds"})
 
 
 # What figures show: tests with the direction of training, or without any

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.typing import ColorType as Colour
+from matplotlib.typing import ColorType
 from numpy.typing import NDArray
 
 from position_card.drawing.looks import Look, side_by_side
-from position_card.rollout.statistics import means as means_of
+from position_card.rollout.statistics import group_means
 
 
 def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
@@ -24,7 +24,7 @@ def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
 
 def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
     """Return the mean over seeds at each place, with Student's interval: columns `at`, mean, low, high, n."""
-    return means_of(by_seed(table, at), [at], "value", level)
+    return group_means(by_seed(table, at), [at], "value", level)
 
 
 def counted(table: pd.DataFrame, what: str = "seed") -> str:
@@ -74,7 +74,7 @@ def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, as
     axes.plot(places, means["mean"], **{"markersize": 3.5, "zorder": 4, **style})
 
 
-def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float) -> None:
+def dots(axes: Axes, table: pd.DataFrame, at: str, colour: ColorType, aside: float) -> None:
     """Draw every seed as a small mark, moved by `aside` from its place."""
     seeds = by_seed(table, at)
     axes.plot(seeds[at] + aside, seeds["value"], "o", color=colour, markersize=2, markeredgewidth=0, alpha=0.6)
@@ -102,7 +102,7 @@ def marks_by(
             dots(axes, rows, at, look.colour, aside + seeds_aside)
 
 
-def error_bars(axes: Axes, at: pd.Series, table: pd.DataFrame, colour: Colour, **mark: Any) -> None:
+def error_bars(axes: Axes, at: pd.Series, table: pd.DataFrame, colour: ColorType, **mark: Any) -> None:
     """Draw marks at `measured` with bars from `low` to `high`, of a table that has such columns."""
     below_and_above = np.abs(table[["low", "high"]].to_numpy().T - table["measured"].to_numpy())
     look = {"fmt": "o", "markersize": 2.4, "elinewidth": 0.8, "zorder": 3, **mark}

@@ -16,7 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
-from matplotlib.typing import ColorType as Colour
+from matplotlib.typing import ColorType
 
 from position_card.drawing.style import TALLEST, TYPE
 
@@ -37,14 +37,14 @@ class Look(NamedTuple):
     """What something is called, its colour, its mark and whether that is filled, and its line."""
 
     name: str
-    colour: Colour
+    colour: ColorType
     marker: str = "o"
     line: str = "-"
     filled: bool = True
     width: float = 1.2
 
     @property
-    def inside(self) -> Colour:
+    def inside(self) -> ColorType:
         """The colour of the inside of its mark."""
         return self.colour if self.filled else "white"
 
@@ -125,14 +125,14 @@ def model_looks(names: Iterable[str]) -> dict[str, Look]:
     return {name: MODELS.get(name) or others[name] for name in ordered}
 
 
-def shades(values: Iterable[float]) -> dict[float, Colour]:
+def shades(values: Iterable[float]) -> dict[float, ColorType]:
     """Return a colour for each number, the larger the darker, evenly spread; a single one has the middle shade."""
     ordered = sorted(set(values))
     steps = len(ordered) - 1
     return {value: _shade(index / steps if steps else 0.5) for index, value in enumerate(ordered)}
 
 
-def depth_colour(depth: int) -> Colour:
+def depth_colour(depth: int) -> ColorType:
     """Return a colour for each number of layers, the same in every figure."""
     return _shade((np.sqrt(depth) - 1) / (np.sqrt(DEEPEST) - 1))
 
@@ -143,7 +143,7 @@ def depth_look(depth: int) -> Look:
     return Look(name, depth_colour(depth), "ovs^DPX<*>"[(depth - 1) % DEEPEST])
 
 
-def _shade(share: float) -> Colour:
+def _shade(share: float) -> ColorType:
     """Return a colour of the scale between its pale end, which paper would swallow, and its dark end."""
     return mpl.colormaps[SEQUENTIAL](0.2 + 0.78 * min(max(share, 0.0), 1.0))
 

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from matplotlib.typing import ColorType as Colour
+from matplotlib.typing import ColorType
 
 from position_card.drawing.looks import REFERENCE, Look
 from position_card.drawing.panels import log_ticks
@@ -46,12 +46,12 @@ def logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> None
     log_ticks(axes.yaxis)
 
 
-def line(axes: Axes, profile: pd.DataFrame, colour: Colour, width: float, dashes: Any = "-") -> None:
+def line(axes: Axes, profile: pd.DataFrame, colour: ColorType, width: float, dashes: Any = "-") -> None:
     """Draw a profile as a line."""
     axes.plot(profile["position"], profile["value"], color=colour, linewidth=width, linestyle=dashes)
 
 
-def band(axes: Axes, profile: pd.DataFrame, colour: Colour) -> None:
+def band(axes: Axes, profile: pd.DataFrame, colour: ColorType) -> None:
     """Draw the intervals of a profile as a band."""
     axes.fill_between(profile["position"], profile["low"], profile["high"], color=colour, alpha=0.25, linewidth=0)
 

@@ -104,7 +104,7 @@ def mean_and_interval(values: npt.ArrayLike, level: float) -> tuple[Array, Array
     return mean, mean - half, mean + half
 
 
-def means(table: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
+def group_means(table: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
     """Return the mean of the column `value` in each group of rows that are alike in `keys`, with Student's interval.
 
     The rows of a group are independent observations; those without a value are left out. Columns: `keys`, mean, low,

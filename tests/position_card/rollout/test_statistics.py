@@ -8,9 +8,9 @@ from hypothesis.extra import numpy as arrays
 
 from position_card.rollout.statistics import (
     bootstrap_weights,
+    group_means,
     mean_and_interval,
     mean_position,
-    means,
     percentile_interval,
     resampled_weights,
     spearman,
@@ -125,7 +125,7 @@ def test_means_of_groups_are_scipys_and_keep_their_order():
     rng = np.random.default_rng(0)
     drawn = {(depth, pair): rng.normal(size=5 + depth) for depth in (4, 2) for pair in ("b", "a")}
     rows = [(*key, value) for key, values in drawn.items() for value in values]
-    found = means(pd.DataFrame(rows, columns=["depth", "pair", "gap"]), ["depth", "pair"], "gap", 0.9)
+    found = group_means(pd.DataFrame(rows, columns=["depth", "pair", "gap"]), ["depth", "pair"], "gap", 0.9)
     assert found.columns.tolist() == ["depth", "pair", "mean", "low", "high", "n"]
     for row, (key, values) in zip(found.itertuples(index=False), drawn.items(), strict=True):
         interval = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)
@@ -134,8 +134,8 @@ def test_means_of_groups_are_scipys_and_keep_their_order():
 
 def test_means_leave_out_observations_that_are_missing():
     table = pd.DataFrame({"at": [1, 1, 1, 2], "value": [1.0, np.nan, 3.0, np.nan]})
-    found = means(table, ["at"], "value", 0.95)
-    pd.testing.assert_frame_equal(found.iloc[:1], means(table.dropna(), ["at"], "value", 0.95))
+    found = group_means(table, ["at"], "value", 0.95)
+    pd.testing.assert_frame_equal(found.iloc[:1], group_means(table.dropna(), ["at"], "value", 0.95))
     assert found["n"].tolist() == [2, 0]
     assert found.iloc[1][["mean", "low", "high"]].isna().all()
 
