@@ -74,7 +74,6 @@ ALL_CURVES = collect(CURVES, run=study_runs(*IN_TABLES))
 
 # What evidence/ keeps of the paper's training stands in front in the figures of this run, unless this run is of that length.
 KEPT_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
-EMERGENCE_SCALE = {"scale": config["scale"]}
 kept_groups = in_one_line()(emergence_runs.kept_groups)
 # The tables of this name of the groups in evidence/ that trained these studies, as printed or as released
 kept_tables = lambda table, *shown, settings="paper", runs=KEPT_RUNS: [
@@ -94,7 +93,7 @@ FIGURES |= {
             "kept": kept_tables("curves", shown),
             "kept_accuracy": kept_tables("accuracy", shown),
         },
-        EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
+        EMERGENCE_LEVEL | EMERGENCE_TASK,
         caption="emergence/draw_by_depth",
     )
     for figure, shown in BY_DEPTH.items()
@@ -105,7 +104,7 @@ FIGURES |= {
         "Figures 3, 6, 11: gaps after training on answers at certain positions.",
         "emergence.figures:by_bias",
         {"tests": collect(CURVES, run=study_runs(shown)), "kept": kept_tables("curves", shown)},
-        EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
+        EMERGENCE_LEVEL | EMERGENCE_TASK,
         caption="emergence/draw_by_bias",
     )
     for figure, shown in BY_BIAS.items()
@@ -130,10 +129,7 @@ FIGURES |= {
             "kept": kept_tables("sinks", shown),
             "kept_runs": kept_tables("runs", shown),
         },
-        EMERGENCE_LEVEL
-        | SINK_THRESHOLD
-        | EMERGENCE_SCALE
-        | {"iterations": EMERGENCE["training"]["iterations"]["unbiased"]},
+        EMERGENCE_LEVEL | SINK_THRESHOLD | {"iterations": EMERGENCE["training"]["iterations"]["unbiased"]},
         caption="emergence/draw_sinks",
     )
     for figure, shown in ALL_SINKS.items()
@@ -148,7 +144,7 @@ if study_runs(("gaussian", "window")):
             "tests": collect(CURVES, run=study_runs(("gaussian", "window"))),
             "kept": kept_tables("curves", ("gaussian", "window")),
         },
-        EMERGENCE_LEVEL | EMERGENCE_TASK | EMERGENCE_SCALE,
+        EMERGENCE_LEVEL | EMERGENCE_TASK,
     )
 FIGURES["emergence/released_code"] = Row(
     "Figures 2, 4: gaps by depth as printed, and in the settings of the released code (our addition), from evidence/.",
@@ -173,7 +169,7 @@ if without_bias := study_runs(("gaussian", "plain"), ("gaussian", "residual")):
             "tests": collect(CURVES, run=without_bias),
             "kept": kept_tables("curves", ("gaussian", "plain"), ("gaussian", "residual")),
         },
-        EMERGENCE_LEVEL | EMERGENCE_SCALE,
+        EMERGENCE_LEVEL,
     )
 if plain := study_runs(("gaussian", "plain")):
     FIGURES["emergence/learning_curves"] = Row(

@@ -25,6 +25,7 @@ for item, row in FIGURES.items():
             **row.values,
             makes=row.makes,
             printed=config["figures"],
+            run_scale=config["scale"],
         script:
             "../scripts/draw.py"
 

@@ -127,6 +127,42 @@ FIGURES["structural/big_models"] = Row(
     },
 )
 
+# Figures of rows of checks: of claims that models decide which the default run does not train, by scale.
+DECISIVE = {
+    "decoders_ends": (
+        "Both ends of pretrained decoders, where these decide a claim",
+        ["pretrained"],
+        "figure-1-d figure-3 pretrained-first pretrained-no-primacy pretrained-step pretrained-untrained",
+    ),
+    "decoders_rollouts": (
+        "Rollouts and recall in pretrained decoders, where these decide a claim",
+        ["pretrained"],
+        "pretrained-kernel pretrained-content-free pretrained-mean-attention pretrained-by-distance released-lambda "
+        "recall-first recall-last recall-ranking",
+    ),
+    "other_models": (
+        "Models that were trained for longer, and those of the paper, where these decide a claim",
+        ["longer", "paper"],
+        "figure-1-minimum untrained table-2-content figure-4 table-5",
+    ),
+}
+TITLES = {claim.id: claim.title for claim in CLAIMS}
+FIGURES |= {
+    f"structural/{figure}": Row(
+        f"{label}: every comparison, from checks (our addition).",
+        "structural.figures_decisive:decisive",
+        {"checks": "results/tables/structural/checks.csv"},
+        {
+            "titles": {f"structural-{claim}": TITLES[f"structural-{claim}"] for claim in claims.split()},
+            "scales": scales,
+            "label": label,
+            "level": config["rollout"]["level"],
+        },
+        caption="structural/draw_decisive",
+    )
+    for figure, (label, scales, claims) in DECISIVE.items()
+}
+
 OF_DISTANCES = (
     "Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."
 )

@@ -4,4 +4,4 @@ from position_card.drawing import style
 
 style.print_at(**snakemake.params.printed)
 with runtime.job(snakemake.log[0]), style.figure_style():
-    style.save(calls.make(snakemake), *snakemake.output)
+    style.save(calls.make(snakemake), *snakemake.output, run_scale=snakemake.params.run_scale)

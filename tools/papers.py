@@ -27,6 +27,7 @@ from position_bias.verdicts import pages, rule
 from position_bias.verdicts.registry import NOTHING, OURS, SCALES
 from position_bias.verdicts.scorecard import effect
 from position_card.core.runtime import InputError, whole_file
+from position_card.drawing.shown import drawn_in
 from tools import workflow
 
 ROOT = Path(__file__).parents[1]
@@ -318,6 +319,8 @@ def keep(results: Path, docs: Path = ROOT / "docs") -> None:
     for paths, folder in ((judged, docs), (tables, docs / "tables")):
         for path in paths:
             shutil.copy(path, folder)
+    drawn = [(path.with_suffix("").as_posix(), name) for path in images for name in sorted(drawn_in(results / path))]
+    pd.DataFrame(drawn, columns=["figure", "draws"]).to_csv(docs / "drawn.csv", index=False)
     for paper in {image.parent.name for image in images}:
         shutil.rmtree(docs / "images" / paper, ignore_errors=True)
     for image in images:

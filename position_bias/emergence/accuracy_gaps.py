@@ -78,9 +78,9 @@ class Trained(NamedTuple):
     shorter: pd.DataFrame
 
     @classmethod
-    def of(cls, own: pd.DataFrame, kept: Sequence[pd.DataFrame], scale: str) -> "Trained":
-        """Of a table of this run and of those that evidence/ keeps of the same studies, if any; each has a scale."""
-        own = with_training_omega(own).assign(scale=scale)
+    def of(cls, own: pd.DataFrame, kept: Sequence[pd.DataFrame]) -> "Trained":
+        """Of a table of this run, and of those that evidence/ keeps of the same studies, if any, with their scales."""
+        own = with_training_omega(own).assign(scale="")
         shown = own[["vocabulary", "study"]].drop_duplicates()
         long = [with_training_omega(table).merge(shown) for table in kept]
         if not any(map(len, long)):

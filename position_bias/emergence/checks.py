@@ -68,6 +68,11 @@ class Configuration(NamedTuple):
         return "/".join(self[:4])
 
     @property
+    def name(self) -> str:
+        """What figures call it, as `accuracy_gaps.network_names` does."""
+        return f"{self}/depth{self.depth}"
+
+    @property
     def tells_positions(self) -> bool:
         """Whether anything tells it positions apart: a mask or an encoding."""
         return not self.mask == self.encoding == "none"
@@ -220,22 +225,34 @@ def _of_study(networks: Networks, study: str) -> Networks:
     return {network: values for network, values in networks.items() if network.study == study}
 
 
-def _statistic(name: str, columns: Mapping[Any, Values], setting: Mapping[str, object], **others: Any) -> Statistic:
-    """A statistic of these columns; words show the column itself, so that they can name its parts."""
+def _statistic(
+    name: str,
+    columns: Mapping[Any, Values],
+    setting: Mapping[str, object],
+    of: Mapping[Any, Iterable[Configuration]] | None = None,
+    **others: Any,
+) -> Statistic:
+    """A statistic of these columns; words show the column itself, so that they can name its parts.
+
+    `of` has the networks of each column, where that is not a network itself.
+    """
+    networks = {column: [column] for column in columns} if of is None else of
     return Statistic(
         name,
         pd.DataFrame({str(column): values["value"] for column, values in columns.items()}),
         setting,
         wording={str(column): column for column in columns},
         seen={str(column): values["seen"] for column, values in columns.items()},
+        of={str(column): [network.name for network in each] for column, each in networks.items()},
         **others,
     )
 
 
-def _at_one_depth(name: str, columns: Mapping[Any, Values], network: Configuration) -> Statistic:
-    """A statistic of networks of one vocabulary, study and depth, of which `network` is one."""
+def _of_one(name: str, columns: Mapping[Any, Values], network: Configuration) -> Statistic:
+    """A statistic whose columns are all of one network."""
     setting, item = {"vocabulary": network.vocabulary, "depth": network.depth}, network.item
-    return _statistic(name, columns, setting, item=item, speaks=network.vocabulary == "gaussian")
+    of = {column: [network] for column in columns}
+    return _statistic(name, columns, setting, of, item=item, speaks=network.vocabulary == "gaussian")
 
 
 # The statistics
@@ -280,7 +297,8 @@ def _depth(gaps: dict[str, Networks]) -> Iterator[Statistic]:
             for than, deeper in pairwise(depths) if len(depths) > 1 else [(depths[0], depths[0])]:
                 change = _less(by_depth[deeper], by_depth[than]) if deeper > than else _not_trained(by_depth[than])
                 setting = {"deeper": deeper, "than": than}
-                yield _statistic("first-last gap by depth", {network: change}, setting, item=network.item)
+                of = {network: [network._replace(depth=depth) for depth in (deeper, than)]}
+                yield _statistic("first-last gap by depth", {network: change}, setting, of, item=network.item)
 
 
 def _weak_at_the_end(gaps: dict[str, Networks]) -> Iterator[Statistic]:
@@ -294,7 +312,7 @@ def _weak_at_the_end(gaps: dict[str, Networks]) -> Iterator[Statistic]:
             for pair, values in sizes.items():
                 if not values["value"].mean() > 0:
                     sizes[pair] = values.assign(value=-values["value"])
-            yield _at_one_depth("size of the mean gap", sizes, network)
+            yield _of_one("size of the mean gap", sizes, network)
 
 
 def _ends(gaps: dict[str, Networks]) -> Iterator[Statistic]:
@@ -316,7 +334,7 @@ def _lost_in_the_middle(gaps: dict[str, Networks]) -> Iterator[Statistic]:
         by_pair = {pair: gaps[pair][deepest] for pair in PAIR_NAMES}
         if deepest.depth < DEEP:
             by_pair = {pair: _not_trained(values) for pair, values in by_pair.items()}
-        yield _at_one_depth("gap of deep RoPE", by_pair, deepest)
+        yield _of_one("gap of deep RoPE", by_pair, deepest)
 
 
 def lost(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
@@ -347,11 +365,12 @@ def _not_lost_elsewhere(gaps: dict[str, Networks]) -> Iterator[Statistic]:
 def _windows(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """The first-last gap under a window and the next wider one (after Theorem 4.2)."""
     for (vocabulary,), networks in _groups(_of_study(gaps[FIRST_LAST], "window"), "vocabulary").items():
-        by_mask = {network.mask: values for network, values in networks.items()}
-        for narrow, wide in pairwise(sorted(by_mask, key=_reach)):
-            columns = {"wider": by_mask[wide], "narrower": by_mask[narrow]}
-            setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
-            yield _statistic("first-last gap by window", columns, setting, speaks=vocabulary == "gaussian")
+        by_reach = sorted(networks, key=lambda network: _reach(network.mask))
+        for narrow, wide in pairwise(by_reach):
+            columns = {"wider": networks[wide], "narrower": networks[narrow]}
+            setting = {"vocabulary": vocabulary, "wide": wide.mask, "narrow": narrow.mask}
+            of = {"wider": [wide], "narrower": [narrow]}
+            yield _statistic("first-last gap by window", columns, setting, of, speaks=vocabulary == "gaussian")
 
 
 def _vocabularies(gaps: dict[str, Networks], accuracy: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
@@ -363,7 +382,8 @@ def _vocabularies(gaps: dict[str, Networks], accuracy: pd.DataFrame, seen: pd.Da
     for name, networks in (("first-last gap", _of_study(gaps[FIRST_LAST], "plain")), ("accuracy", of_accuracy)):
         for (encoding, depth), by_vocabulary in _groups(networks, "encoding", "depth").items():
             columns = {network.vocabulary: values for network, values in by_vocabulary.items()}
-            yield _statistic(f"{name} by vocabulary", columns, {"encoding": encoding, "depth": depth})
+            of = {network.vocabulary: [network] for network in by_vocabulary}
+            yield _statistic(f"{name} by vocabulary", columns, {"encoding": encoding, "depth": depth}, of)
 
 
 def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
@@ -398,13 +418,15 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
                 if mask in compared:
                     columns["uniform attention"] = trained[token].assign(value=null[mask][token]["value"].iloc[0])
                 setting = {"vocabulary": vocabulary, "mask": mask, "token": token}
-                yield _statistic("sink metric", columns, setting, item=item)
+                of = dict.fromkeys(columns, (Configuration(vocabulary, study, mask, "none", SHALLOW),))
+                yield _statistic("sink metric", columns, setting, of, item=item)
         for narrow, wide in list(pairwise(compared))[-1:] if with_window else ():
             wider = _less(metric[*shown, wide, "trained"][1], metric[*shown, narrow, "trained"][1])
             of_null = null[wide][1]["value"].iloc[0] - null[narrow][1]["value"].iloc[0]
             columns = {name: wider, "uniform attention": wider.assign(value=of_null)}
             setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
-            yield _statistic("sink metric by window", columns, setting, item=item)
+            both = tuple(Configuration(vocabulary, study, mask, "none", SHALLOW) for mask in (wide, narrow))
+            yield _statistic("sink metric by window", columns, setting, dict.fromkeys(columns, both), item=item)
 
 
 def _reach(mask: str) -> int:

@@ -143,15 +143,12 @@ class Gaps:
         return pd.concat([self.longest, self.shorter], ignore_index=True)
 
     @property
-    def names(self) -> list[str]:
-        """What is drawn: SCALE: NETWORK."""
+    def names(self) -> dict[str, list[str]]:
+        """The networks that are drawn, by the scale of their training; "" is that of the run."""
         tables = zip(self.trained, (self.longest, self.shorter), strict=True)
-        return [
-            f"{scale}: {name}"
-            for curves, drawn in tables
-            for scale in curves["scale"].unique()
-            for name in accuracy_gaps.network_names(drawn)
-        ]
+        return {
+            scale: accuracy_gaps.network_names(drawn) for curves, drawn in tables for scale in curves["scale"].unique()
+        }
 
     @property
     def told(self) -> str:
@@ -210,18 +207,18 @@ def _depths(study: str, table: pd.DataFrame) -> list[int]:
     return sorted({*PRINTED_DEPTHS[study], *map(int, table["depth"])})
 
 
-# The figures. `tests` joins the tables of training of this run that a figure shows, at a `scale`; `kept` are tables of
+# The figures. `tests` joins the tables of training of this run that a figure shows; `kept` are tables of
 # `accuracy_gaps.curves` that evidence/ keeps of longer training. `task` is the configuration's.
 
 
-def fig2(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: str) -> Figure:
+def fig2(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float) -> Figure:
     """Figure 2: gap of each pair without bias in the training data, with a bar for each depth.
 
     The upper row has no residual connections, the lower one has, as far as such networks are trained. Each encoding has
     a column. Error bars are t-intervals over seeds; dots are the seeds. Behind each bar stands a pale one of shorter
     training; a depth of the paper that was not trained for long has an empty place.
     """
-    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept, scale), level)
+    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept), level)
     every = drawn.every
     rows = {residual: title for residual, title in WIRING.items() if (every["residual"] == residual).any()}
     label = "Accuracy gaps by depth, for each pair of positions and each positional encoding"
@@ -236,7 +233,8 @@ def fig2(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: str
     every_look = [depth_look(depth) for depth in sorted({*chain.from_iterable(places.values())})]
     layers = [Patch(color=look.colour, label=look.name) for look in every_look]
     legend(figure, [*layers, *drawn.pale_entry], settings=drawn.told + left_out)
-    draws(figure, drawn.names)
+    for scale, names in drawn.names.items():
+        draws(figure, names, scale)
     return figure
 
 
@@ -245,7 +243,6 @@ def by_depth(
     kept: list[pd.DataFrame],
     kept_accuracy: list[pd.DataFrame],
     level: float,
-    scale: str,
     task: Mapping[str, Any],
 ) -> Figure:
     """Figures 4, 5, 9 and 10: what depth does without bias in the training data, by encoding.
@@ -255,8 +252,8 @@ def by_depth(
     labels and chance among those of the sequence. Shorter training is pale, without seeds and intervals; a depth of the
     paper that was not trained for long says so. `kept_accuracy` has the tables of `by_position` beside `kept`.
     """
-    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept, scale), level)
-    by_answer = Trained.of(accuracy_gaps.by_position(tests), kept_accuracy, scale)
+    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept), level)
+    by_answer = Trained.of(accuracy_gaps.by_position(tests), kept_accuracy)
     accuracy, short_accuracy = (accuracy_gaps.accuracies(table, level) for table in by_answer)
     every = drawn.every
     label = "Accuracy gaps by depth, and accuracy by position of the answer, for each encoding"
@@ -279,18 +276,19 @@ def by_depth(
     pairs = [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()]
     lines = [*_depth_lines(accuracy, short_accuracy), *references]
     legend(figure, [*pairs, *drawn.pale_line], lines, drawn.told + left_out)
-    draws(figure, drawn.names)
+    for scale, names in drawn.names.items():
+        draws(figure, names, scale)
     return figure
 
 
-def by_bias(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: str, task: Mapping[str, Any]) -> Figure:
+def by_bias(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, task: Mapping[str, Any]) -> Figure:
     """Figures 3, 6a-c and 11a-d, and by window (ours): gap of each pair after training with one bias, by mask.
 
     Each encoding has a panel. Error bars are t-intervals over seeds; dots are the seeds. Behind each bar stands a pale
     one of the shorter training; what was not trained for long has an empty place. A dotted line has the largest gap
     that is possible, where bars come near it.
     """
-    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept, scale), level)
+    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept), level)
     every = drawn.every
     looks = _mask_looks(every["mask"])
     (bias,) = every["bias"].unique()
@@ -302,7 +300,8 @@ def by_bias(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, scale: 
     ceilings = _ceilings(figure.axes, for_vocabulary("gaussian", task).largest_gap)
     masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
     legend(figure, [*masks, *drawn.pale_entry, *ceilings], settings=drawn.told + left_out)
-    draws(figure, drawn.names)
+    for scale, names in drawn.names.items():
+        draws(figure, names, scale)
     return figure
 
 
@@ -313,7 +312,7 @@ def printed_and_released(printed: list[pd.DataFrame], released: list[pd.DataFram
     connections; each encoding has a row. What the settings differ in stands below.
     """
     columns = {"printed": printed, "released": released}
-    gaps = {name: Gaps.of(Trained.of(pd.concat(found), [], PAPER), level) for name, found in columns.items()}
+    gaps = {name: Gaps.of(Trained.of(pd.concat(found), []), level) for name, found in columns.items()}
     gaps = {name: found.where(study="plain", vocabulary="gaussian") for name, found in gaps.items()}
     encodings = _encodings(pd.concat([found.longest for found in gaps.values()]))
     label = "Accuracy gaps by depth as the paper prints its settings, and as its released code has them"
@@ -327,8 +326,9 @@ def printed_and_released(printed: list[pd.DataFrame], released: list[pd.DataFram
     seeds = [f"{SETTINGS[name]}: {', '.join(seeds_by_depth(found.longest))}" for name, found in gaps.items()]
     told = f"{'; '.join(seeds)}; {100 * level:g} % t-intervals over seeds. {DIFFERENCES}"
     legend(figure, [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()], settings=told)
-    draws(figure, gaps["printed"].names)
-    draws(figure, [f"{name}{AS_RELEASED}" for name in gaps["released"].names])
+    draws(figure, accuracy_gaps.network_names(gaps["printed"].longest), PAPER)
+    as_released = [f"{name}{AS_RELEASED}" for name in accuracy_gaps.network_names(gaps["released"].longest)]
+    draws(figure, as_released, PAPER)
     return figure
 
 
@@ -385,6 +385,8 @@ def long_and_short_training(
     told = f"{', '.join(seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
     told = f"{_of_all(short)}; {told}; short training: {', '.join(seeds_by_depth(short))}"
     marks = [LONG._replace(name=f"{final:,} iterations"), SHORT]
+    draws(figure, accuracy_gaps.network_names(long), PAPER)
+    draws(figure, accuracy_gaps.network_names(short))
     legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], settings=told)
     return figure
 

@@ -121,20 +121,17 @@ def sinks_of_networks(
     kept_runs: list[pd.DataFrame],
     level: float,
     threshold: float,
-    scale: str,
     iterations: int,
 ) -> Figure:
     """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds a threshold, by mask.
 
-    Of the networks without positional encoding in `sinks`, which joins their tables, after so many `iterations` at a
-    `scale`; `kept` are the tables of longer training in evidence/, and `kept_runs` say how long that was. Bars are
+    Of the networks without positional encoding in `sinks`, which joins their tables, after so many `iterations`;
+    `kept` are the tables of longer training in evidence/, and `kept_runs` say how long that was. Bars are
     trained networks, with t-intervals over seeds, and behind them pale ones those of the shorter training. Untrained
     ones and exactly uniform attention show what is mere normalisation. A panel is pale where the weights of a full
     window are the threshold but for rounding. The small panels have the other thresholds of the table.
     """
-    found = accuracy_gaps.Trained.of(
-        sinks[sinks["encoding"] == "none"], [t[t["encoding"] == "none"] for t in kept], scale
-    )
+    found = accuracy_gaps.Trained.of(sinks[sinks["encoding"] == "none"], [t[t["encoding"] == "none"] for t in kept])
     keys = [*accuracy_gaps.CONFIGURATION, "state", "tau", "token"]
     metric, shorter = (accuracy_gaps.summary(table, keys, "value", level) for table in found)
     shorter = shorter[shorter["state"] == "trained"]
@@ -173,9 +170,8 @@ def sinks_of_networks(
     told += f"; pale: {', '.join(seeds_by_depth(shorter))}" if len(shorter) else ""
     legend(figure, [*entries, *baselines], settings=told)
     for table in found:
-        draws(
-            figure, [f"{of}: {name}" for of in table["scale"].unique() for name in accuracy_gaps.network_names(table)]
-        )
+        for scale, of_scale in table.groupby("scale"):
+            draws(figure, accuracy_gaps.network_names(of_scale), str(scale))
     return figure
 
 
@@ -193,6 +189,7 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
     _profiles(row["rope"], rope, {"critical": "$L$, corrected", "printed": "$L$, printed"})
     _peaks(row["peaks"], peaks)
     legend(figure)
+    draws(figure, [f"Theorem {number}" for number in ("4.1", "4.2", "4.3", "4.5", "4.7")])
     return figure
 
 

@@ -6,14 +6,14 @@ without copies, first names some label of the context. Predictions and stages st
 first run (commit 6731c40).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence.accuracy_gaps import final_gaps
+from position_bias.emergence.accuracy_gaps import AS_RELEASED, final_gaps
 from position_bias.verdicts.judge import Statistic, judge, table
 from position_bias.verdicts.registry import Predicted
 from position_card.core import artifacts
@@ -52,7 +52,7 @@ def released_code_statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
     at_end = _by_network(final, started)
     for depth in DEPTHS:
         gaps = {name: at_end[name, depth] for name in NETWORKS}
-        yield _statistic("released code: first-last gap", gaps, {"depth": depth})
+        yield _statistic("released code: first-last gap", gaps, {"depth": depth}, [depth])
     yield from _depths("released code: first-last gap by depth", at_end, {})
     for stage in STAGES:
         by_network = _by_network(at_stage(curves, stage), started)
@@ -96,9 +96,12 @@ def _depths(name: str, gaps: Gaps, setting: Mapping[str, object]) -> Iterator[St
         changes = {network: (gaps[network, deeper] - gaps[network, than]) for network in NETWORKS}
         both = {network: gaps[network, deeper].index.intersection(gaps[network, than].index) for network in NETWORKS}
         shared = {network: change.loc[both[network]] for network, change in changes.items()}
-        yield _statistic(name, shared, {"deeper": deeper, "than": than, **setting})
+        yield _statistic(name, shared, {"deeper": deeper, "than": than, **setting}, [deeper, than])
 
 
-def _statistic(name: str, by_network: Mapping[str, pd.Series], setting: Mapping[str, object]) -> Statistic:
+def _statistic(
+    name: str, by_network: Mapping[str, pd.Series], setting: Mapping[str, object], depths: Sequence[int]
+) -> Statistic:
     seen = {network: pd.Series(False, index=values.index) for network, values in by_network.items()}
-    return Statistic(name, pd.DataFrame(by_network, dtype=float), setting, wording=NETWORKS, seen=seen)
+    of = {network: [f"{network}/depth{depth}{AS_RELEASED}" for depth in depths] for network in by_network}
+    return Statistic(name, pd.DataFrame(by_network, dtype=float), setting, wording=NETWORKS, seen=seen, of=of)

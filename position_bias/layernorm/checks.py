@@ -33,6 +33,7 @@ UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"  # states of training of 
 NUMBERS = ["measured", "low", "high", "n"]  # of an estimate
 BOUND = ["bound", "margin"]  # of a prediction, where they depend on how much was simulated
 COLUMNS = ["statistic", "setting", "network", "other", *NUMBERS, *BOUND]
+RANDOM_WEIGHTS, DECODERS = "random weights", "decoders"  # before the norm, in the names of networks
 NORMS = {"residual": "none", "pre-norm": "pre", "post-norm": "post"}  # study of retrieval networks -> norm
 
 
@@ -97,11 +98,11 @@ def _random_weights(table: pd.DataFrame) -> Iterator[Statistic]:
     is_gram = deep["quantity"] == "gram"
     for (residual, layer), gram in _by_network(deep[is_gram], "residual", "layer"):
         name = f"Gram of {_depth(layer)}, random weights, {'residuals' if residual else 'no residuals'}"
-        yield Statistic(name, gram, {"layer": layer, "residual": f"{residual:g}"})
+        yield Statistic(name, gram, {"layer": layer, "residual": f"{residual:g}"}, of=RANDOM_WEIGHTS)
     scores = deep[deep["quantity"] == "score"]
     signs = scores.assign(quantity="share of scores above 0", value=(scores["value"] > 0).astype(float))
     for (residual, quantity), of_heads in _by_network(pd.concat([deep[~is_gram], signs]), "residual", "quantity"):
-        yield Statistic(f"{quantity}, random weights", of_heads, {"residual": f"{residual:g}"})
+        yield Statistic(f"{quantity}, random weights", of_heads, {"residual": f"{residual:g}"}, of=RANDOM_WEIGHTS)
 
 
 def _trained(table: pd.DataFrame) -> Iterator[Statistic]:
@@ -118,14 +119,14 @@ def _trained(table: pd.DataFrame) -> Iterator[Statistic]:
         {layer: by_norm for (*key, layer), by_norm in measured.items() if key == ["position", state]}
         for state in ("untrained", "trained")
     )
-    yield Statistic("loss learnt", measured["loss", "untrained", 0] - measured["loss", "trained", 0])
-    yield Statistic("position before training", pd.concat(before.values()).groupby("seed").mean())
-    yield Statistic("position in layer 1", after[1])
+    yield Statistic("loss learnt", measured["loss", "untrained", 0] - measured["loss", "trained", 0], of=DECODERS)
+    yield Statistic("position before training", pd.concat(before.values()).groupby("seed").mean(), of=DECODERS)
+    yield Statistic("position in layer 1", after[1], of=DECODERS)
     for layer in (layer for layer in after if layer > 1):
         setting = {"layer": layer}
-        yield Statistic("position", after[layer], setting)
-        yield Statistic("position learnt", after[layer] - before[layer], setting)
-        yield Statistic(f"Gram of {_depth(layer)}, trained", measured["gram", "trained", layer], setting)
+        yield Statistic("position", after[layer], setting, of=DECODERS)
+        yield Statistic("position learnt", after[layer] - before[layer], setting, of=DECODERS)
+        yield Statistic(f"Gram of {_depth(layer)}, trained", measured["gram", "trained", layer], setting, of=DECODERS)
 
 
 def _language_models(table: pd.DataFrame) -> Iterator[Statistic]:
@@ -151,7 +152,9 @@ def _retrieval(curves: pd.DataFrame) -> Iterator[Statistic]:
     by_norm = wide.rename(columns=NORMS).reindex(columns=list(NORMS.values()))
     for (vocabulary, depth, pair), gap in by_norm.groupby(level=alike):
         if gap[["pre", "post"]].notna().any(axis=None):
-            yield Statistic(f"{pair} gap", gap.droplevel([0, 1, 2]), {"vocabulary": vocabulary, "depth": depth})
+            of = {norm: [f"{vocabulary}/{study}/causal/none/depth{depth}"] for study, norm in NORMS.items()}
+            setting = {"vocabulary": vocabulary, "depth": depth}
+            yield Statistic(f"{pair} gap", gap.droplevel([0, 1, 2]), setting, of=of)
 
 
 # Language models, as a table

@@ -20,7 +20,8 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.figures import networks
 from position_bias.language_models.names import shown_name
-from position_bias.layernorm.checks import OF_HUB, UNTRAINED, recency_of_models
+from position_bias.layernorm.checks import DECODERS, OF_HUB, RANDOM_WEIGHTS, UNTRAINED, recency_of_models
+from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile, Tensors
 from position_card.drawing.intervals import band, counted, error_bars, from_to, marks_by, over_seeds
 from position_card.drawing.looks import (
@@ -41,6 +42,7 @@ from position_card.drawing.looks import (
     side_by_side,
 )
 from position_card.drawing.panels import curves, layer_axis, panels
+from position_card.drawing.shown import draws
 from position_card.drawing.style import COLUMN, PAGE
 from position_card.rollout.attention import Array
 
@@ -122,6 +124,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
     bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, top - margin)), extend="both")
     bar.set_ticks([-1, 0, 1], labels=["\N{MINUS SIGN}", "0", "+"])
     bar.set_label("score less mean of row", labelpad=3)
+    draws(figure, ["Layer 2, norm", "Depth"])
     return figure
 
 
@@ -147,6 +150,7 @@ def closed_form(table: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(5))
     legend(figure, [*(look.entry() for look in looks.values()), *_theory_and_points("closed form")])
+    draws(figure, ["Layer 2", "Layer 2, norm"])
     return figure
 
 
@@ -169,6 +173,7 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     handles = [*(look.entry() for look in looks.values()), *_theory_and_points("closed form"), infinite]
     axes.legend(handles=handles, loc="upper right")
     legend(figure)
+    draws(figure, ["Anisotropy", "Independent embeddings", "Removing residuals"])
     return figure
 
 
@@ -179,7 +184,9 @@ def depth(table: pd.DataFrame) -> Figure:
     """
     titles = {residual: residual_name(residual) for residual in sorted(table["residual"].unique())}
     label = "Recency of scores by layer and placement of the norm: recursion and simulation"
-    return _recursion(table, label, 1.9, ("residual", titles), ("norm", DEPTH))
+    figure = _recursion(table, label, 1.9, ("residual", titles), ("norm", DEPTH))
+    draws(figure, ["Depth"])
+    return figure
 
 
 def moments(table: pd.DataFrame) -> Figure:
@@ -189,7 +196,9 @@ def moments(table: pd.DataFrame) -> Figure:
     """
     titles = {"causal": "causal mask", "full": "full mask"}
     label = "Recency of scores by layer and statistics of embeddings: recursion and simulation"
-    return _recursion(table, label, 2.1, ("mask", titles), ("profile", PROFILES))
+    figure = _recursion(table, label, 2.1, ("mask", titles), ("profile", PROFILES))
+    draws(figure, ["Moments by position", "Full mask"])
+    return figure
 
 
 def random_weights(table: pd.DataFrame, level: float) -> Figure:
@@ -217,6 +226,7 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
     for axes in [*grid.values()][-len(titles) :]:
         layer_axis(axes, table["layer"])
     legend(figure, [look.entry(linewidth=0.6) for look in looks.values()], settings=counted(table))
+    draws(figure, [f"{RANDOM_WEIGHTS}/{norm}" for norm in looks])
     return figure
 
 
@@ -253,6 +263,7 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
     _losses(mosaic["loss"], table[(table["quantity"] == "loss") & (table["state"] == "trained")], level, looks)
     even = Line2D([], [], label="no order preferred", **NO_ORDER)
     legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], settings=counted(table))
+    draws(figure, [f"{DECODERS}/{norm}" for norm in looks])
     return figure
 
 
@@ -295,6 +306,8 @@ def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
     numbers = (from_to(recency.groupby("model")[unit].nunique(), unit) for unit in ("prompt", "document"))
     legend(figure, handles, settings=f"{len(of_shown[0])} tokens, {' of '.join(numbers)}, {seeds}")
+    for model, state in recency[["model", "state"]].drop_duplicates().itertuples(index=False):
+        draws(figure, [model], PRETRAINED if state == OF_HUB else "")
     return figure
 
 
@@ -327,6 +340,7 @@ def emergence(tests: pd.DataFrame, level: float) -> Figure:
     along.xaxis.set_major_formatter(EngFormatter(sep=""))
     alike = f"causal mask, no encoding; {networks(vocabulary, 'none', True)}; {depth} layers"
     legend(figure, [look.entry() for look in looks.values()], settings=f"{alike}; {counted(table)}")
+    draws(figure, accuracy_gaps.network_names(table))
     return figure
 
 

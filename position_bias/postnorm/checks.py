@@ -96,14 +96,19 @@ def _vocabularies(tests: pd.DataFrame, quantity: str) -> Iterator[tuple[int, dic
         yield v, {"v": v, "L": of_task["trained"].iloc[0]}, of_task
 
 
+def _task(tests: pd.DataFrame) -> str:
+    """The task that all of the tests are of."""
+    return str(tests["task"].iloc[0])
+
+
 # The Set Complement Task, by scheme
 
 
 def _set_complement(tests: pd.DataFrame) -> Iterator[Statistic]:
     """Where a norm stands decides how networks do beyond L, not at L."""
     for _, setting, of_task in _vocabularies(tests, "tvd"):
-        yield Statistic("tvd beyond L", _by_scheme(_beyond(of_task)), setting)
-        yield Statistic("tvd at L", _by_scheme(_at(of_task)), setting)
+        yield Statistic("tvd beyond L", _by_scheme(_beyond(of_task)), setting, of=_task(of_task))
+        yield Statistic("tvd at L", _by_scheme(_at(of_task)), setting, of=_task(of_task))
 
 
 def _legal(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -115,7 +120,7 @@ def _legal(tests: pd.DataFrame) -> Iterator[Statistic]:
     """
     for v, setting, of_task in _vocabularies(tests, "legal_tvd"):
         several = of_task[of_task["length"] < v - 1]
-        yield Statistic("legal tvd beyond L", _by_scheme(_beyond(several)), setting)
+        yield Statistic("legal tvd beyond L", _by_scheme(_beyond(several)), setting, of=_task(of_task))
 
 
 def _dispersion(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -123,11 +128,12 @@ def _dispersion(tests: pd.DataFrame) -> Iterator[Statistic]:
     for _, setting, weight in _vocabularies(tests, "largest_weight"):
         at, beyond = _at(weight), _beyond(weight)
         in_uniform = at.assign(value=at["value"] * at["length"])
-        yield Statistic("largest weight at L", _by_scheme(in_uniform), setting)
-        yield Statistic("largest weight against s", _slopes(beyond, lambda s: s), setting)
+        yield Statistic("largest weight at L", _by_scheme(in_uniform), setting, of=_task(weight))
+        yield Statistic("largest weight against s", _slopes(beyond, lambda s: s), setting, of=_task(weight))
     for _, setting, distance in _vocabularies(tests, "tvd"):
         longest = distance[distance["length"] == distance["length"].max()]
-        yield Statistic("tvd at the longest less at L", _by_scheme(longest) - _by_scheme(_at(distance)), setting)
+        lost = _by_scheme(longest) - _by_scheme(_at(distance))
+        yield Statistic("tvd at the longest less at L", lost, setting, of=_task(distance))
 
 
 def _gap_laws(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -136,8 +142,8 @@ def _gap_laws(tests: pd.DataFrame) -> Iterator[Statistic]:
         beyond = _beyond(of_task)
         for law in LAWS:
             slopes = _slopes(beyond, partial(theory.law_gap, law, v=v, constant=1.0))
-            yield Statistic(f"gap against {law}", slopes, setting)
-        yield Statistic("asymmetry of the gap", _asymmetry(beyond, v), setting)
+            yield Statistic(f"gap against {law}", slopes, setting, of=_task(of_task))
+        yield Statistic("asymmetry of the gap", _asymmetry(beyond, v), setting, of=_task(of_task))
 
 
 def _slopes(curves: pd.DataFrame, scale: Callable[[Array], Array]) -> pd.DataFrame:
@@ -175,7 +181,10 @@ def _dimension(tests: pd.DataFrame) -> Iterator[Statistic]:
             for which, chosen in (("beyond", _beyond(of_task)), ("at", _at(of_task))):
                 losses = _by_scheme(chosen[chosen["width"] == width]) - _by_scheme(chosen[chosen["width"] == enough])
                 trained = losses[[scheme for scheme in losses if scheme in set(of_task["scheme"])]]
-                yield Statistic(f"tvd {which} L, {side}", trained, {"d": width, "enough": enough, **setting})
+                of = {
+                    name: [f"{_task(of_task)}/{name}/d{one}" for one in (width, enough)] for name in map(str, trained)
+                }
+                yield Statistic(f"tvd {which} L, {side}", trained, {"d": width, "enough": enough, **setting}, of=of)
 
 
 # Averaged weights: raw, ema and bema across
@@ -189,19 +198,24 @@ def _averaging(tests: pd.DataFrame) -> Iterator[Statistic]:
     at = _at(tests)
     etas = _etas(at[at["quantity"] == "legal_tvd"])
     gains: dict[float, dict[int, pd.Series]] = {eta: {} for eta in etas}
+    averages: dict[int, str] = {}
     for v, setting, of_task in _vocabularies(at, "legal_tvd"):
+        averages[v] = of = f"{_task(of_task)}/averages"
         for decay, rate in RATES.items():
-            yield Statistic(f"legal tvd of averages at a {rate} rate", _by_weights(of_task, decay), setting)
+            yield Statistic(f"legal tvd of averages at a {rate} rate", _by_weights(of_task, decay), setting, of=of)
         for eta, (decay, rate) in product(etas, RATES.items()):
             by_weights = _by_weights(of_task, decay, eta)
-            yield Statistic(f"legal tvd at a {rate} rate, {_whose(eta)}", by_weights, {**setting, "eta": f"{eta:g}"})
+            with_eta = {**setting, "eta": f"{eta:g}"}
+            yield Statistic(f"legal tvd at a {rate} rate, {_whose(eta)}", by_weights, with_eta, of=of)
             if decay:
                 gains[eta][v] = (by_weights["raw"] - by_weights["bema"]) / by_weights["raw"]
     for eta, by_vocabulary in gains.items():
         for (small, of_small), (large, of_large) in pairwise(by_vocabulary.items()):
             compared = pd.DataFrame({"larger": of_large, "smaller": of_small})
             setting = {"large": large, "small": small, "eta": f"{eta:g}"}
-            yield Statistic(f"gain of BEMA, {_whose(eta)}", compared, setting)
+            both = {"larger": averages[large], "smaller": averages[small]}
+            of_gain = {size: [f"{task}/{weights}" for weights in ("raw", "bema")] for size, task in both.items()}
+            yield Statistic(f"gain of BEMA, {_whose(eta)}", compared, setting, of=of_gain)
 
 
 def _deterministic(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -209,11 +223,12 @@ def _deterministic(tests: pd.DataFrame) -> Iterator[Statistic]:
     at = _at(tests)
     for task, of_task in at[at["quantity"] == "tvd"].groupby("task"):
         for decay, rate in RATES.items():
-            setting = {"rate": rate, "task": task}
+            setting, of = {"rate": rate, "task": task}, f"{task}/averages"
             for eta in _etas(of_task):
                 by_weights = _by_weights(of_task, decay, eta)
-                yield Statistic(f"tvd with one answer, {_whose(eta)}", by_weights, {**setting, "eta": f"{eta:g}"})
-            yield Statistic("tvd with one answer", _by_weights(of_task, decay), setting)
+                with_eta = {**setting, "eta": f"{eta:g}"}
+                yield Statistic(f"tvd with one answer, {_whose(eta)}", by_weights, with_eta, of=of)
+            yield Statistic("tvd with one answer", _by_weights(of_task, decay), setting, of=of)
 
 
 def _etas(tests: pd.DataFrame) -> list[float]:
@@ -240,7 +255,7 @@ def _languages(tests: pd.DataFrame) -> Iterator[Statistic]:
     beyond, fitted = _beyond(tests), tests[tests["length"] <= tests["trained"]]
     for quantity in ("tvd", "auc"):
         for task, of_task in beyond[beyond["quantity"] == quantity].groupby("task", sort=False):
-            yield Statistic(f"{quantity} of languages beyond L", _by_scheme(of_task), {"task": task})
+            yield Statistic(f"{quantity} of languages beyond L", _by_scheme(of_task), {"task": task}, of=str(task))
     if not (fits := fitted[fitted["quantity"] == "tvd"]).empty:
         by_task = _by_scheme(fits, ["task", "seed"])
         yield Statistic("tvd of languages up to L", by_task, {"task": "all tasks"}, _mean_over_tasks)
@@ -260,10 +275,10 @@ def _depth(tests: pd.DataFrame) -> Iterator[Statistic]:
         _by_scheme(tests[chosen & (tests["quantity"] == quantity)])
         for chosen, quantity in ((is_deeper, "tvd"), (is_deeper, "auc"), (~is_deeper, "tvd"))
     )
-    yield Statistic("tvd of deeper brackets", errors)
-    yield Statistic("auc of deeper brackets", areas)
-    yield Statistic("tvd of brackets of trained depth", fits)
-    yield Statistic("tvd of deeper brackets less that of trained depth", errors - fits)
+    yield Statistic("tvd of deeper brackets", errors, of="deeper brackets")
+    yield Statistic("auc of deeper brackets", areas, of="deeper brackets")
+    yield Statistic("tvd of brackets of trained depth", fits, of="deeper brackets")
+    yield Statistic("tvd of deeper brackets less that of trained depth", errors - fits, of="deeper brackets")
 
 
 # Stability
@@ -280,16 +295,16 @@ def _stability(curves: pd.DataFrame) -> Iterator[Statistic]:
             of_setting.pivot(index="iteration", columns=["scheme", "seed"], values=name).reindex(iterations)
             for name in ("loss", "gradient_norm")
         )
-        setting = {"layers": layers, "learning_rate": f"{rate:g}"}
+        setting, of = {"layers": layers, "learning_rate": f"{rate:g}"}, f"stability/{layers} layers"
         gradients, broken = (
             of_trainings.unstack("scheme").reindex(columns=list(SCHEMES)) for of_trainings in _trouble(losses, norms)
         )
-        yield Statistic("highest gradient", gradients, setting)
+        yield Statistic("highest gradient", gradients, setting, of=of)
         pairs = {pair: pd.concat([broken[scheme] for scheme in pair], keys=(0, 1)) for pair in permutations(SCHEMES, 2)}
         columns = pd.DataFrame(list(pairs.values()), index=pd.Index(list(pairs), tupleize_cols=False)).T
-        yield Statistic("trainings that break", columns, setting, more_often)
+        yield Statistic("trainings that break", columns, setting, more_often, of=of)
         if (layers, rate) == (curves["layers"].max(), curves["learning_rate"].max()):
-            yield Statistic("trainings that break where most do", columns, setting, more_often)
+            yield Statistic("trainings that break where most do", columns, setting, more_often, of=of)
 
 
 def more_often(values: pd.Series, predicted: Predicted, level: float) -> Estimate:

@@ -20,6 +20,7 @@ from position_bias.postnorm.runs import BINS, LANGUAGE, MINIMAL, SCHEMES, bin_of
 from position_card.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_by
 from position_card.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
 from position_card.drawing.panels import curves, log_ticks, panels
+from position_card.drawing.shown import draws
 from position_card.drawing.style import COLUMN, PAGE
 
 TVD = "total variation distance"
@@ -73,6 +74,7 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     ]
     fits.append(Line2D([], [], color=REFERENCE, linestyle=":", label="guess"))
     legend(figure, [look.entry() for look in schemes.values()], fits, counted(tests))
+    draws(figure, _names(tests, "task", "scheme"))
     return figure
 
 
@@ -108,6 +110,7 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
             axes.set_ylim(bottom=0)
     figure.align_ylabels()
     legend(figure, [look.entry() for look in present(tests["scheme"], LOOKS).values()], settings=counted(tests))
+    draws(figure, _names(tests, "task", "scheme"))
     return figure
 
 
@@ -150,6 +153,7 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     axes.set(xlabel="width $d$", ylabel=f"{TVD}\nbeyond trained lengths", xticks=sorted(table["width"].unique()))
     best_line = Line2D([], [], color=REFERENCE, label="best seed")
     legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], settings=counted(table))
+    draws(figure, _names(beyond.assign(width=beyond["width"].map("d{}".format)), "task", "scheme", "width"))
     return figure
 
 
@@ -183,6 +187,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
         axes.set_xlim(-0.6, len(kinds) - 0.4)
     axes.set_ylim(bottom=0)
     legend(figure, [look.entry(linestyle="") for look in RATES.values()], settings=f"peri; {counted(at_trained)}")
+    draws(figure, _names(at_trained.assign(of="averages"), "task", "of", "weights"))
     return figure
 
 
@@ -224,6 +229,7 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
     figure.align_ylabels()
     told = f"{counted(binned)}; distances have a scale of their own in every panel"
     legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], settings=told)
+    draws(figure, _names(tests, "task", "scheme"))
     return figure
 
 
@@ -260,6 +266,8 @@ def stability(table: pd.DataFrame) -> Figure:
     ranges = Patch(color=REFERENCE, alpha=0.3, linewidth=0, label="range of seeds")
     broken = Line2D([], [], label="not finite in some seed", **_broken(Look("", REFERENCE)))
     legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, broken], settings=counted(table))
+    layers = table["layers"].map("{} layers".format)
+    draws(figure, _names(table.assign(of="stability", layers=layers), "of", "layers", "scheme"))
     return figure
 
 
@@ -287,6 +295,11 @@ def highest_gradients(runs: pd.DataFrame) -> pd.Series:
     """The highest gradient norm of each seed of one training whose losses and gradients are all finite."""
     both = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
     return runs.groupby("seed")["gradient_norm"].max()[both.groupby(runs["seed"]).all()]
+
+
+def _names(table: pd.DataFrame, *parts: str) -> list[str]:
+    """What checks call the networks of a table, by columns."""
+    return ["/".join(row) for row in table[[*parts]].drop_duplicates().itertuples(index=False, name=None)]
 
 
 def _by_vocabulary(tests: pd.DataFrame) -> dict[int, pd.DataFrame]:

@@ -21,6 +21,7 @@ from position_card.drawing import rollouts
 from position_card.drawing.intervals import marked
 from position_card.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
 from position_card.drawing.panels import curves, layer_axis, panels
+from position_card.drawing.shown import draws
 
 PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].name for variant in "bc"}}
 SLOPES: dict[str, Literal["-", "--"]] = {"released": "-", "faithful": "--"}  # rule -> line
@@ -108,6 +109,7 @@ def as_released(profiles: pd.DataFrame, drawn: pd.DataFrame) -> Figure:
     settings = f"{', '.join(profiles['dataset'].unique())}, {n} tokens"
     influence = Look(f"(d) measured influence of {DRAWN}, as drawn", VARIANTS["d"].colour, line="--")
     legend(figure, [influence.entry(marker=""), rollouts.uniform_entry()], settings=settings)
+    draws(figure, models, "paper")
     return figure
 
 

@@ -35,6 +35,7 @@ from position_card.drawing.looks import (
 )
 from position_card.drawing.panels import curves, layer_axis, panels
 from position_card.drawing.rollouts import SHARE
+from position_card.drawing.shown import draws
 from position_card.drawing.style import COLUMN, PAGE
 from position_card.rollout import measurement
 
@@ -103,6 +104,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
     repeated = "measured influence (d), repeated"
     entries = [Line2D([], [], color=VARIANTS["d"].colour, linestyle=REPEATED, label=repeated), rollouts.uniform_entry()]
     legend(figure, entries, settings=_setting(shown))
+    draws(figure, map(str, models))
     return figure
 
 
@@ -140,6 +142,7 @@ def fig3(profiles: pd.DataFrame) -> Figure:
     figure.supylabel(SHARE)
     settings = f"{_tokens(measured)}, {_training_seeds(measured)}"
     legend(figure, [*_entries(looks), rollouts.uniform_entry()], settings=settings)
+    draws(figure, map(str, looks))
     return figure
 
 
@@ -165,6 +168,7 @@ def training(profiles: pd.DataFrame) -> Figure:
             rollouts.line(axes, variants["b"], look.colour, 0.9, "--")
     rollouts.logarithmic(axes, shown["low"].min() / 1.5)
     legend(figure, [*_entries(looks), *rollouts.entries()], settings=_setting(shown))
+    draws(figure, shown["model"].unique())
     return figure
 
 
@@ -198,6 +202,7 @@ def fig4(measured: list[TensorFile]) -> Figure:
         Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="per token"),
     ]
     legend(figure, [*_entries(looks, linestyle="-"), *estimators], settings=_a_model(map(len, by_model)))
+    draws(figure, map(str, looks))
     return figure
 
 
@@ -261,6 +266,7 @@ def forces(table: pd.DataFrame) -> Figure:
     row["diagonal"].set_xticks([-4, -2, 0, 2, 4])
     masks = [Look(name, colour, "", style).entry() for style, name in MASKS.values()]
     legend(figure, [*masks, Look("setting of all panels", colour).entry(linestyle="", markersize=3)])
+    draws(figure, [f"Proposition 4.{number}" for number in (2, 3, 4, 5)])
     return figure
 
 
@@ -281,6 +287,7 @@ def dichotomy(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", yscale="log", ylim=(LEAST_SHOWN, 1.3))
     bounds = Look("bounds of Theorem 5.5", REFERENCE, "", ":", width=0.9)
     legend(figure, [look.entry(marker="") for look in (*ATTENTION.values(), bounds)])
+    draws(figure, ["Theorem 5.5", "Theorem 5.5(i)", "Theorem 5.5(ii)"])
     return figure
 
 

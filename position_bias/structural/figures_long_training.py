@@ -20,6 +20,7 @@ from position_card.drawing import rollouts
 from position_card.drawing.intervals import from_to
 from position_card.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, side_by_side
 from position_card.drawing.panels import layer_axis, log_ticks
+from position_card.drawing.shown import draws
 from position_card.drawing.style import PAGE
 
 FIRST_TOKENS = 12  # that the small panel shows
@@ -65,6 +66,8 @@ def long_training(
     measured_on = f"{first['dataset']}, {first['n']} tokens, {first['prompts']} prompts"
     settings = f"{shown_name(first['model'])}, {measured_on}, {trainings}"
     legend(figure, entries, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], settings)
+    for scale, of_scale in profiles.groupby("scale"):
+        draws(figure, of_scale["model"].unique(), str(scale))
     return figure
 
 

@@ -13,11 +13,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from position_bias.verdicts.registry import PRETRAINED
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED
 from position_card.drawing import rollouts
 from position_card.drawing.intervals import error_bars
 from position_card.drawing.looks import BLACK, BLUE, BROWN, GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend
 from position_card.drawing.panels import layer_axis, log_ticks, panels
+from position_card.drawing.shown import draws
 from position_card.drawing.style import COLUMN, PAGE
 from position_card.rollout.parts import middle_half
 
@@ -84,6 +86,7 @@ def pretrained(
         empty.remove()
     figure.set_label(finding(_on_text(checks, dataset, n), models))
     legend(figure)
+    draws(figure, models, PRETRAINED)
     return figure
 
 
@@ -179,6 +182,7 @@ def recall(profiles: pd.DataFrame) -> Figure:
         _curves(axes, [curve for _, curve in curves.groupby("n")], MEASURES[measure])
         axes.set(xticks=[0, 0.5, 1], xticklabels=["first", "middle", "last"])
     legend(figure)
+    draws(figure, models, PRETRAINED)
     return figure
 
 

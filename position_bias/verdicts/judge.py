@@ -37,6 +37,7 @@ COLUMNS = (
     "left_out",  # seeds without a value: they diverged in training, or the quantity is not defined for them
     "seen_before",  # seeds behind the interval whose results we knew before the rules of verdicts were fixed
     "source",  # who predicts it, and where
+    "of",  # what was trained or measured for it, as figures that draw it say (drawing.shown); else its item
 )
 # What tells rows apart: rows of two trainings that are alike in all of these are of the same quantity.
 KEYS = (
@@ -135,6 +136,8 @@ class Statistic:
     testable: bool = True
     # what the words fill in besides the setting, and by the names of networks what they call these; no key
     wording: Mapping[str, object] = field(default_factory=dict)
+    # what columns were trained or measured on: names of each, or one name that stands before that of each column
+    of: Mapping[str, Sequence[str]] | str = ""
     # network -> whether each of its units was seen before; a unit that is none of its own does not count as left out
     seen: Mapping[str, pd.Series] = field(default_factory=dict)
 
@@ -187,10 +190,11 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
     predicted = replace(predicted, **statistic.numbers)
     estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), predicted, level)
     called = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
+    item = statistic.item or predicted.item
     filled = {**statistic.wording, **statistic.setting, **called}
     return {
         "claim": predicted.claim if statistic.speaks else "",
-        "item": statistic.item or predicted.item,
+        "item": item,
         "quantity": predicted.words.format(**filled),
         "relation": predicted.relation,
         "bound": float(predicted.bound),
@@ -205,12 +209,21 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         "left_out": estimate.left_out,
         "seen_before": estimate.n if predicted.seen else min(before, estimate.n),
         "source": predicted.source,
+        "of": "; ".join(_of(statistic, [name for name in (network, other) if name]) or [item]),
         "statistic": statistic.name,
         "network": network,
         "other": other,
         "setting": "; ".join(f"{name} = {value}" for name, value in statistic.setting.items()),
         "model": str(statistic.setting.get("model", "")),
     }
+
+
+def _of(statistic: Statistic, columns: Sequence[str]) -> list[str]:
+    """What was trained or measured for some columns of a statistic, each once; nothing where it was worked out."""
+    if isinstance(statistic.of, str):
+        model = [str(statistic.setting["model"])] if "model" in statistic.setting else []
+        return [f"{statistic.of}/{name}" for name in columns] if statistic.of else model
+    return [*dict.fromkeys(name for column in columns for name in statistic.of.get(column, ()))]
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:
@@ -226,8 +239,8 @@ def keys(rows: pd.DataFrame) -> pd.Series:
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of checks for people: without the keys, which its sentences say."""
-    return table.drop(columns=list(KEYS), errors="ignore")
+    """A table of checks for people: without the keys and what they are of, which its sentences say."""
+    return table.drop(columns=[*KEYS, "of"], errors="ignore")
 
 
 def tested(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,6 +25,7 @@ OF_ROW = ("quantity", *PREDICTION, "measured", "low", "high", "n", "left_out", "
 COMPARISON_COLUMNS = (
     *("claim", "paper", "item", "quantity", *PREDICTION, "measured", "low", "high"),
     *("n", "left_out", "seen_before", "scale"),
+    "of",  # what was trained or measured for it
     "decides",  # false where the rows of another scale do
     "verdict",  # by its own interval
 )

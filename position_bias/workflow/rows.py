@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-RULE_PARAMS = ("makes", "readable", "printed", "code")  # params that the function of a row does not take
+RULE_PARAMS = ("makes", "readable", "printed", "run_scale", "code")  # params that the function of a row does not take
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""What a figure says of itself: whose numbers it draws. It is written into the file, so that others can ask it."""
+"""What a figure says of itself: whose numbers it draws. It is written into its PNG, so that others can ask it.
+
+A name is a scale and what was trained, measured or worked out: "paper: gaussian/plain/causal/none/depth2".
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,17 +11,17 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 KEY = "Draws"  # of the texts of a PNG
-_DRAWN: WeakKeyDictionary[Figure, tuple[str, ...]] = WeakKeyDictionary()
+_DRAWN: WeakKeyDictionary[Figure, tuple[tuple[str, str], ...]] = WeakKeyDictionary()
 
 
-def draws(figure: Figure, names: Iterable[str]) -> None:
-    """Remember what a figure draws: names as in "paper: gaussian/plain/causal/none/depth2", a scale and a network."""
-    _DRAWN[figure] = tuple(dict.fromkeys((*drawn(figure), *names)))
+def draws(figure: Figure, names: Iterable[str], scale: str = "") -> None:
+    """Remember what a figure draws, and at which scale; without one, it is that of the run."""
+    _DRAWN[figure] = tuple(dict.fromkeys((*_DRAWN.get(figure, ()), *((scale, name) for name in names))))
 
 
-def drawn(figure: Figure) -> tuple[str, ...]:
-    """Return what `draws` was told of a figure."""
-    return _DRAWN.get(figure, ())
+def drawn(figure: Figure, run_scale: str) -> list[str]:
+    """Return the names of what `draws` was told of a figure, in a run of this scale."""
+    return [f"{scale or run_scale}: {name}" for scale, name in _DRAWN.get(figure, ())]
 
 
 def drawn_in(image: Path) -> set[str]:

@@ -74,10 +74,11 @@ def session_style() -> Iterator[None]:
         yield
 
 
-def save(figure: Figure, *paths: str | Path) -> None:
+def save(figure: Figure, *paths: str | Path, run_scale: str = "") -> None:
     """Write `figure` in the format of each suffix (.pdf, .svg, .png), whole, without a date, with its label as a title.
 
-    Panels and texts stand in the same places in all formats and runs.
+    Panels and texts stand in the same places in all formats and runs. A PNG says what it draws (`shown`), in a run of
+    this scale.
     """
     if "savefig.bbox" in _SETTINGS:
         _turn_labels(figure)
@@ -86,7 +87,7 @@ def save(figure: Figure, *paths: str | Path) -> None:
     for path in map(Path, paths):
         with whole_file(path) as partial:
             metadata = _metadata(str(figure.get_label()), words, path.suffix)
-            if path.suffix == ".png" and (names := shown.drawn(figure)):
+            if path.suffix == ".png" and (names := shown.drawn(figure, run_scale)):
                 metadata[shown.KEY] = "; ".join(names)
             figure.savefig(partial, metadata=metadata)
 

@@ -75,7 +75,7 @@ def fig2(seeds, wirings):
         bars_of_gaps(longest, "depth", depth_colour, shorter, residual=residual, encoding=name)
         for residual, name in itertools.product(wirings, ENCODINGS)
     ]
-    return figures.fig2(own, kept, LEVEL, "short"), panels
+    return figures.fig2(own, kept, LEVEL), panels
 
 
 STUDY = {False: "plain", True: "residual"}
@@ -95,7 +95,7 @@ def by_bias():
         )
         for name in ("none", "sin", "rope")
     ]
-    return figures.by_bias(own, [kept], LEVEL, "short", TASK), panels
+    return figures.by_bias(own, [kept], LEVEL, TASK), panels
 
 
 def windows():
@@ -103,7 +103,7 @@ def windows():
     own = trained(mask=WINDOWS, study=["window"], encoding=["none"])
     colours = dict(zip(WINDOWS, shades(range(3)).values(), strict=True))
     panel = bars_of_gaps(at_end(accuracy_gaps.curves(own)), "mask", colours.get, encoding="none")
-    return figures.by_bias(own, [], LEVEL, "short", TASK), [panel]
+    return figures.by_bias(own, [], LEVEL, TASK), [panel]
 
 
 def ceilings(sizes):
@@ -114,7 +114,7 @@ def ceilings(sizes):
             tests.loc[(tests["answer"] == answer) & (tests["twin"] == twin), "value"] = accuracy
     near = [sign for sign in (-1, 1) if any(sign * size > 0.4 for size in sizes)]
     levels = [0, *(sign * 4 / 7 * 31 / 32 for sign in near)]
-    return figures.by_bias(tests, [], LEVEL, "short", TASK), [Panel(levels=levels)]
+    return figures.by_bias(tests, [], LEVEL, TASK), [Panel(levels=levels)]
 
 
 def lines_of_gaps(longest, shorter, **keys):
@@ -139,7 +139,7 @@ def by_depth():
         lines = {(depth_colour(depth), "-"): of(long, depth=depth)["accuracy"] for depth in (2, 4)}
         lines |= {(figures.pale(depth_colour(depth)), "-"): of(short, depth=depth)["accuracy"] for depth in (2, 4, 10)}
         below.append(Panel([long[["accuracy", "low", "high"]], short["accuracy"]], lines=lines, levels=CHANCES))
-    return figures.by_depth(own, [kept], [answers], LEVEL, "short", TASK), [*above, *below]
+    return figures.by_depth(own, [kept], [answers], LEVEL, TASK), [*above, *below]
 
 
 def released_code():
@@ -231,7 +231,7 @@ def sinks_of_networks(masks, taus=TAUS, seeds=3, longer=False):
         drawn = [trained[["value", "low", "high"]], *lines.values(), *([short["value"]] if longer else [])]
         panels.append(Panel(drawn, lines=lines, bars=bars, whole=True))
     runs = RUNS if longer else []
-    return figures_attention.sinks_of_networks(given, kept, runs, LEVEL, 0.2, "short", 2000), panels
+    return figures_attention.sinks_of_networks(given, kept, runs, LEVEL, 0.2, 2000), panels
 
 
 def theorems():

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from position_bias.structural import checks_theory, figures
+from position_bias.structural import checks_theory, figures, figures_decisive
 from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
 from tests.drawn import Panel, of
 from tests.figures.emergence import table
@@ -159,7 +159,27 @@ def longer(seeds=SEEDS):
 DIAGONAL = (-3.0 - 0.25 * np.eye(TOKENS) + np.zeros((4, 5, 1, 1))).astype(np.float32)
 RANDOM = np.random.default_rng(0).normal(size=(4, 5, TOKENS, TOKENS)).astype(np.float32)
 MAKERS = (fig1, fig3, fig4, training, forces, dichotomy)
+
+
+def decisive():
+    """Two claims, of which one has two comparisons and the other a known number; of other scales nothing is shown."""
+    rng, rows = np.random.default_rng(0), []
+    for claim, network, model, scale in product(("one", "two"), ("b", "c"), ("bloom", "gemma"), ("pretrained", "test")):
+        if (claim, network) != ("two", "c"):
+            measured, half = rng.uniform(1, 2), 0.0 if claim == "two" else 0.3
+            row = {"claim": claim, "statistic": "ours: first", "network": network, "other": "", "model": model}
+            row |= {"relation": ">", "bound": 0.5, "scale": scale, "measured": measured}
+            rows.append(row | {"low": measured - half, "high": measured + half})
+    checks, titles = pd.DataFrame(rows), {"two": "The second claim", "none": "No row", "one": "The first claim"}
+    panels = [
+        Panel(along=[of(checks, claim=claim, scale="pretrained")[["measured", "low", "high"]]])
+        for claim in ("two", "one")
+    ]
+    return figures_decisive.decisive(checks, titles, ["pretrained"], "What decides two claims", 0.95), panels
+
+
 FIGURES = {make.__name__: make for make in MAKERS} | {
+    "decisive": decisive,
     "fig5": partial(fig5, RANDOM),
     "fig5, constant plus diagonal": partial(fig5, DIAGONAL),
     "fig5, constant": partial(fig5, np.ones((1, 1, TOKENS, TOKENS), np.float32)),

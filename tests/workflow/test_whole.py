@@ -13,8 +13,8 @@ from safetensors.numpy import load_file
 
 from position_bias.emergence import accuracy_gaps
 from position_bias.verdicts.pages import FINDINGS
-from tests import browser
-from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
+from tests import browser, shown
+from tests.graphs import CLAIMS, FIGURES, LENGTHS, WHOLE_JOBS, only
 
 pytestmark = pytest.mark.all("the whole toy graph takes four minutes, and what is made from it two more")
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,10 @@ def test_every_figure_can_be_read(whole_graph):
     command = [sys.executable, "-m", "tests.every_figure", "config/test.yaml"]
     ended = subprocess.run(command, cwd=whole_graph.root, capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == ""
+
+
+def test_every_verdict_stands_under_figures_that_show_what_decides_it(whole_graph):
+    assert shown.of_run(whole_graph.root, CLAIMS) == []
 
 
 @pytest.fixture(scope="module")

@@ -162,11 +162,11 @@ def test_longer_training_stands_in_front_of_the_same_studies():
     )
     others = [("fixed", "plain", "causal", "rope", 4, "training"), ("fixed", "ends", "causal", "none", 2, "training")]
     kept = pd.concat([own, pd.DataFrame(others, columns=keys)]).assign(scale="paper")
-    longest, shorter = accuracy_gaps.Trained.of(own, [kept], "short")
+    longest, shorter = accuracy_gaps.Trained.of(own, [kept])
     assert accuracy_gaps.network_names(longest) == ["fixed/plain/causal/none/depth2", "fixed/plain/causal/rope/depth4"]
     assert accuracy_gaps.network_names(shorter) == ["fixed/plain/causal/none/depth2"]
-    assert ({*longest["scale"]}, {*shorter["scale"]}) == ({"paper"}, {"short"})
-    alone, nothing = accuracy_gaps.Trained.of(own, [kept[kept["study"] == "ends"]], "short")
+    assert ({*longest["scale"]}, {*shorter["scale"]}) == ({"paper"}, {""})
+    alone, nothing = accuracy_gaps.Trained.of(own, [kept[kept["study"] == "ends"]])
     assert accuracy_gaps.network_names(alone) == ["fixed/plain/causal/none/depth2"]
     assert nothing.empty
     assert {*alone["omega"]} == {"training"}

@@ -6,7 +6,8 @@ from matplotlib.patches import FancyArrowPatch
 
 from position_bias.emergence import figures, figures_attention
 from position_bias.emergence.figures_attention import ROUNDED
-from position_card.drawing.shown import drawn
+from position_card.drawing import style
+from position_card.drawing.shown import drawn, drawn_in
 from position_card.rollout.attention import causal_mask, prefix_mask, sliding_window_mask
 from tests.drawn import assert_saved
 from tests.figures.emergence import both, sinks
@@ -34,7 +35,7 @@ def test_fig1_has_each_mask_below_its_graph(tmp_path):
 
 def test_a_panel_that_rounding_decides_says_so_and_is_pale():
     given, _ = sinks(("window5", "window9"), (0.2, 0.3))
-    panels = np.reshape(figures_attention.sinks_of_networks(given, [], [], 0.95, 0.2, "short", 2000).axes, (2, 2))
+    panels = np.reshape(figures_attention.sinks_of_networks(given, [], [], 0.95, 0.2, 2000).axes, (2, 2))
     told = [[ROUNDED in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
     assert told == [[True, False], [False, False]]
     assert panels[0, 0].patches[0].get_alpha() < panels[0, 1].patches[0].get_alpha()
@@ -43,17 +44,19 @@ def test_a_panel_that_rounding_decides_says_so_and_is_pale():
 def test_a_place_without_long_training_says_so():
     own, (kept,) = both(study=["ends"], bias=["ends"], mask=["causal", "none"], encoding=["none", "rope"])
     kept = kept[(kept["mask"] == "causal") & (kept["encoding"] == "none")]
-    figure = figures.by_bias(own, [kept], 0.95, "short", {})
+    figure = figures.by_bias(own, [kept], 0.95, {})
     said = [[round(text.get_position()[0], 1) for text in axes.texts] for axes in figure.axes]
     assert said == [[-0.2, 0.8, 1.8], [0, 1, 2]]  # no mask; both masks
     assert "not run: not for 100,000 iterations" in figure.legends[-1].get_title().get_text().replace("\n", " ")
 
 
-def test_a_figure_says_which_networks_it_draws_at_which_scale():
+def test_a_figure_and_its_file_say_which_networks_it_draws_at_which_scale(tmp_path):
     own, (kept,) = both(study=["ends"], bias=["ends"], mask=["causal", "none"], encoding=["none"])
-    figure = figures.by_bias(own, [kept[kept["mask"] == "none"]], 0.95, "short", {})
-    assert drawn(figure) == (
+    figure = figures.by_bias(own, [kept[kept["mask"] == "none"]], 0.95, {})
+    assert drawn(figure, "short") == [
         "paper: gaussian/ends/none/none/depth2",
         "short: gaussian/ends/causal/none/depth2",
         "short: gaussian/ends/none/none/depth2",
-    )
+    ]
+    style.save(figure, tmp_path / "figure.png", run_scale="short")
+    assert drawn_in(tmp_path / "figure.png") == {*drawn(figure, "short")}

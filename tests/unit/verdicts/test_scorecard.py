@@ -216,7 +216,7 @@ def test_where_rows_stand_decides_nothing(order):
 
 
 def test_a_table_of_another_schema_is_refused():
-    with refused("emergence/checks", "seen_before, source"):
+    with refused("emergence/checks", "source, of"):
         scorecard.scorecard([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, {"a": ""}, 0.95)
 
 
