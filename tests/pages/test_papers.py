@@ -81,15 +81,28 @@ def test_a_page_has_at_most_4000_words(name):
     assert spoken(TEXTS[name]) <= 4000
 
 
-@pytest.mark.parametrize(
-    ("name", "numbered"), [("structural", {"Figure": 5, "Table": 6}), ("emergence", {"Figure": 13})]
-)
+NUMBERED = [("structural", {"Figure": 5, "Table": 6}), ("emergence", {"Figure": 13, "Table": 1})]
+
+
+@pytest.mark.parametrize(("name", "numbered"), NUMBERED)
 def test_the_first_table_leads_to_every_figure_and_table(name, numbered):
     head, _, _ = TEXTS[name].partition("\n\nWords:")
     for kind, count in numbered.items():
         for number in range(1, count + 1):
             (anchor,) = re.findall(rf"^\| \[{kind} {number}\]\(#(.+?)\)", head, re.MULTILINE)
             assert f'<a id="{anchor}"></a>' in TEXTS[name]
+
+
+@pytest.mark.parametrize("name", [name for name, _ in NUMBERED])
+def test_who_looks_for_a_figure_is_led_to_its_claims(name):
+    led = dict(re.findall(r"^\| \[((?:Figure|Table) \d+)\]\(#(.+?)\)", TEXTS[name], re.MULTILINE))
+    sections = [(text.partition("## ")[0], text) for text in papers.SECTION.split(TEXTS[name])]
+    for row in SCORES[SCORES["paper"] == name].itertuples():
+        if found := re.match(r"(Figure|Table)s? (\d+)(?:\w?, (\d+))?", row.item):
+            kind, *numbers = found.groups()
+            to = {led[f"{kind} {number}"] for number in numbers if number}
+            there = [text for anchors, text in sections if any(f'"{anchor}"' in anchors for anchor in to)]
+            assert any(f'<a id="{row.claim}"></a>' in text for text in there), (row.claim, row.item)
 
 
 def test_figure_1_of_structural_stands_on_its_first_screen():
