@@ -124,7 +124,7 @@ def longer(seeds=SEEDS):
         return found.assign(low=0.8 * found["value"], high=1.2 * found["value"], model="bloom", n=24, dataset="prose")
 
     variants = [("d", "none"), ("b", PAPERS), ("b", OTHER), ("a", "none")]
-    curves = made("value", of=variants, position=range(24)).assign(prompts=7)
+    curves = made("value", of=variants, position=range(24)).assign(prompts=7, scale="longer")
     curves[["variant", "estimator"]] = curves["of"].tolist()
     named = [
         (*key, "none" if key[0] in ("a", "half", "d") else name)
