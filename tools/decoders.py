@@ -2,21 +2,23 @@
 
     PYTHONPATH=. python tools/decoders.py > docs/decoders.md
 
-The models are built from configurations, with random weights; tests/position_card/models/test_decoders.py holds every
-one of them to its own attention. A model that is not listed is tried in the same way, and proves itself or is refused.
+It is made of the table that tools/sweep.py writes. Here are the models, too, that tests compare with their own
+attention in every quantity (tests/position_card/models/test_decoders.py): of configurations, with random weights.
 """
 
-import warnings
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
+import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-from transformers.utils import logging
 
 from position_card.models import families
-from position_card.probe.layout import Layout, find_layout
+from position_card.probe.layout import Layout
 
 LAYERS, HEADS, SHARED, HEAD_DIM, VOCABULARY, CONTEXT, TOKENS = 3, 4, 2, 8, 64, 64, 12
 WIDTH, WINDOW = HEADS * HEAD_DIM, 5
@@ -98,16 +100,30 @@ SMALL["opt, norms after sums"] = {**SMALL["opt"], "do_layer_norm_before": False}
 
 INTRODUCTION = """# Decoders
 
-This table lists architectures for which a test compares the position card with the model's own attention, on small
-models with random weights. `make docs` writes the page from these models. Any other decoder is checked when you use it,
-on the first prompt. First, what attention adds to the residual stream must reproduce the output of every block; if it
-does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights. Two rollouts,
-*logit-by-distance* and *mean-query-key*, are computed from queries and keys. The card leaves them out if the weights
-are not reproduced (the logits of Gemma 2 are capped), or if the code of the architecture gives no access to its queries
-and keys.
+Of the {types:,} model types that `transformers` {version} knows, {decoders} predict the next token. A small model with
+random weights was made of each of these, and a card was measured of it:
 
-To put an architecture into this table, add its small configuration to `SMALL` in `tools/decoders.py`, run
-`.venv/bin/pytest tests/position_card/models/test_decoders.py`, then `make docs`.
+- **{measured} are measured.** Influence agrees with gradients that are taken without this project, and attention with
+  the weights that the model returns itself.
+- **{refused} are refused**, in one line that is in the table below.
+- **{unmade} could not be made small**, for the reason in the table. What happens to them is not known.
+
+The other {others} types are refused before anything is opened: {without} are no decoders, and {within} hold a text
+decoder that `transformers` does not open by itself.
+
+`make docs` writes this page from `tests/golden/decoders.csv`. `make test-all` makes that table anew and compares the
+two; where a new version of `transformers` has changed it, run
+`PYTHONPATH=. python tools/sweep.py > tests/golden/decoders.csv`. Names with a comma are further kinds of a type. Other
+tests compare fifteen decoders, and in `make test-all` forty, in every quantity of a card; to add one, put its small
+configuration into `SMALL` in `tools/decoders.py`.
+
+Random weights show every part of an architecture, also those that trained models of it leave at their first values. A
+model of your own is proved when you use it, on the first prompt of every length. First, it must do the same where it is
+watched as where it is not. Second, what attention adds to the residual stream must reproduce the output of every
+block. If either fails, the model is refused. Third, queries, keys and mask must reproduce the attention weights. Two
+rollouts, *logit-by-distance* and *mean-query-key*, are computed from queries and keys. The card leaves them out if the
+weights are not reproduced (the logits of Gemma 2 are capped), or if the code of the architecture gives no access to its
+queries and keys.
 
 A model directory must hold `config.json`, weights as `*.safetensors` and `tokenizer.json`, as `save_pretrained` of the
 model and of its fast tokenizer write them. Refused, with one line, are encoders, models of an encoder with a decoder,
@@ -123,7 +139,16 @@ models that need code of their own, and weights that are pickled, or quantised i
   *logit-by-distance* takes the mean logit at each distance; *mean-query-key* takes the product of the mean query and
   the mean key, as rotary positions turn them for each distance. *mean-attention* takes the mean attention itself.
   These are the names in the tables of a card, too.
+
+## Measured
 """
+REFUSED = """
+## Refused, or not made
+
+| model type | class | what |
+|---|---|---|
+"""
+KEPT = Path(__file__).parents[1] / "tests/golden/decoders.csv"  # what tools/sweep.py writes
 
 
 def small(name: str) -> PreTrainedModel:
@@ -148,39 +173,58 @@ def rollouts(model: PreTrainedModel, layout: Layout) -> list[str]:
     return ["content-free", *kernels, "mean-attention"]
 
 
-def row(name: str) -> tuple[str, ...]:
-    """The line of the table about an architecture."""
-    model = small(name)
-    layout = find_layout(model, torch.arange(3, 3 + TOKENS)[None])
+def properties(model: PreTrainedModel, layout: Layout) -> dict[str, str]:
+    """What the table says of a decoder that is measured."""
     first = layout.layers[0]
     update = next(path for path, module in first.block.named_modules() if module is first.update.module)
     factor = "" if first.update.scale == 1 else f", times {first.update.scale:.3g}"
     positions = "ALiBi" if families.family_of(model.config) else "rotary" if layout.rotary else "other"
     windows = [str(layer.window or "all") for layer in layout.layers]
-    return (
-        name,
-        type(model).__name__,
-        f"`{update}`{factor}",
-        first.update.order,
-        positions,
-        ", ".join(windows) if len({*windows, "all"}) > 1 else "",
-        ", ".join(rollouts(model, layout)),
-    )
+    return {
+        "update": f"`{update}`{factor}",
+        "order": first.update.order,
+        "positions": positions,
+        "windows": ", ".join(windows) if len({*windows, "all"}) > 1 else "",
+        "rollouts": ", ".join(rollouts(model, layout)),
+    }
 
 
-def page() -> str:
-    """The page in Markdown."""
+def page(kept: pd.DataFrame) -> str:
+    """The page in Markdown, of the table that tools/sweep.py writes."""
+    types = kept[~kept["type"].str.contains(",")]
+    counts = types["outcome"].value_counts()
+    no_decoder = types[types["outcome"] == "no decoder"]
+    within = int(no_decoder["line"].str.startswith("whose text decoder").sum())
     lines = [
-        INTRODUCTION,
-        "| architecture | class | update | order | positions | windows | rollouts |",
+        INTRODUCTION.format(
+            types=len(types),
+            version=transformers.__version__,
+            decoders=len(types) - len(no_decoder),
+            measured=counts["measured"],
+            refused=counts["refused"],
+            unmade=counts["not made"],
+            others=len(no_decoder),
+            without=len(no_decoder) - within,
+            within=within,
+        ),
+        "| model type | class | update | order | positions | windows | rollouts |",
         "|---|---|---|---|---|---|---|",
-        *(f"| {' | '.join(row(name))} |" for name in sorted(SMALL)),
     ]
+    columns = ["type", "class", "update", "order", "positions", "windows", "rollouts"]
+    lines += [_line(row) for row in kept.loc[kept["outcome"] == "measured", columns].to_numpy()]
+    lines.append(REFUSED.rstrip("\n"))
+    columns = ["type", "class", "line"]
+    lines += [_line(row) for row in kept.loc[kept["outcome"] == "refused", columns].to_numpy()]
+    unmade = kept.loc[kept["outcome"] == "not made", columns].to_numpy()
+    lines += [_line([kind, "", f"could not be made: {reason}"]) for kind, _, reason in unmade]
     return "\n".join(lines) + "\n"
 
 
+def _line(cells: Iterable[str]) -> str:
+    """A line of a table; in what a message says, signs of Markdown are escaped, and code is left as it is."""
+    escaped = (cell if "`" in cell else re.sub(r"([|<>*_])", r"\\\1", cell) for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    logging.set_verbosity_error()
-    torch.set_num_threads(1)
-    print(page(), end="")
+    print(page(pd.read_csv(KEPT, keep_default_na=False)), end="")
