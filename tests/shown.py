@@ -44,7 +44,7 @@ def faults(claims: Iterable[Claim], comparisons: pd.DataFrame, drawn: Mapping[st
                 yield f"{claim.id}: {figure} shows nothing that decides it"
 
 
-def of_run(root: Path, claims: Iterable[Claim]) -> list[str]:
+def faults_of_run(root: Path, claims: Iterable[Claim]) -> list[str]:
     """Return the `faults` of a finished run in this folder."""
     drawn = {str(path.relative_to(root).with_suffix(".pdf")): drawn_in(path) for path in root.glob("figures/*/*.png")}
     return [*faults(claims, pd.read_csv(root / "results/tables/comparisons.csv"), drawn)]

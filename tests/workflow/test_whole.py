@@ -66,7 +66,7 @@ def test_every_figure_can_be_read(whole_graph):
 
 
 def test_every_verdict_stands_under_figures_that_show_what_decides_it(whole_graph):
-    assert shown.of_run(whole_graph.root, CLAIMS) == []
+    assert shown.faults_of_run(whole_graph.root, CLAIMS) == []
 
 
 @pytest.fixture(scope="module")

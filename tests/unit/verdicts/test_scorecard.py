@@ -260,7 +260,7 @@ def test_the_largest_scale_with_intervals_decides_alone(tables, expected):
     assert found["settled"] == (found["own scale"] and found["verdict"] != "undecided")
 
 
-def of_models(scale, value, names):
+def models_at(scale, value, names):
     return at(scale, *(check(*value, n=100, model=name) for name in names))
 
 
@@ -273,7 +273,7 @@ def of_models(scale, value, names):
     ],
 )
 def test_one_larger_model_does_not_override_three(larger, smaller, expected):
-    found = judged_at(of_models("longer", *larger), of_models("laptop", *smaller), unit="model")
+    found = judged_at(models_at("longer", *larger), models_at("laptop", *smaller), unit="model")
     assert (found["verdict"], found["scale"], found["by scale"]) == expected
 
 
