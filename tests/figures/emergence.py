@@ -174,7 +174,9 @@ def long_training(depths, seeds):
         both.rename(columns={"pair": "quantity", "gap": "value"}),
     )
     older = tests.assign(value=tests["value"].where(tests["depth"] != depths[0], 99.0))
-    figure = figures.long_and_short_training(of(tests, depth=depths[0]), older, short, LEVEL, last=2)
+    names = {"vocabulary": "gaussian", "study": "plain", "mask": "causal", "encoding": "none"}
+    kept = of(tests, depth=depths[0]).assign(**names)
+    figure = figures.long_and_short_training(kept, older, short, LEVEL, last=2)
     ends, by_seed = accuracy_gaps.lasting(of(both, pair="first-last"), 2, LEVEL)
     after_short = of(at_end(accuracy_gaps.curves(short))[0], encoding="none", pair="first-last")
     columns = ["gap", "low", "high"]
