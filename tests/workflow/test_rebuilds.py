@@ -108,7 +108,7 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
     [
         (
             [
-                (MEASURE, '"""Sums over tokens of the weights', '"""Told otherwise: sums over tokens of the weights'),
+                (MEASURE, '"""Sum the weights', '"""In other words: sum the weights'),
                 (MEASURE, "# lambda and the fitted kernel", "# another comment on lambda and the fitted kernel"),
                 (MEASURE, "but recency needs more than", "while recency needs more than"),
                 (MEASURE, "\n\ndef measure_decoder(", "\n\ndef unused():\n    pass\n\n\ndef measure_decoder("),
