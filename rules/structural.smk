@@ -118,13 +118,29 @@ FIGURES |= {
     ),
 }
 
-FIGURES["structural/big_models"] = Row(
-    "Figures 1, 2 of the paper's five models, from evidence/: (a), (b), (c), and (d) as its authors drew it.",
-    "released.figures:as_released",
-    {
-        "profiles": project("evidence/structural/released/profiles.csv"),
-        "drawn": project("published/structural_curves.csv"),
-    },
+FIGURES |= {
+    "structural/big_models": Row(
+        "Figures 1, 2 of the paper's five models, from evidence/: (a), (b), (c), and (d) as its authors drew it.",
+        "released.figures:as_released",
+        {
+            "profiles": project("evidence/structural/released/profiles.csv"),
+            "drawn": project("published/structural_curves.csv"),
+        },
+    ),
+    "structural/big_models_mixing": Row(
+        "Figure 4 of the paper's five models, from evidence/: residual mixing by depth, and its rank correlation with it.",
+        "released.figures:mixing_as_released",
+        {
+            "mixing": project("evidence/structural/released/mixing.csv"),
+            "statistics": project("evidence/structural/released/statistics.csv"),
+        },
+    ),
+}
+
+FIGURES["structural/distances"] = Row(
+    "Which rollouts of pretrained decoders are nearer to influence than a uniform profile, and by which lambda (our addition).",
+    "structural.figures_distances:distances",
+    {"checks": "results/tables/structural/checks.csv"},
 )
 
 # Figures of rows of checks: of claims that models decide which the default run does not train, by scale.
@@ -137,13 +153,12 @@ DECISIVE = {
     "decoders_rollouts": (
         "Rollouts and recall in pretrained decoders, where these decide a claim",
         ["pretrained"],
-        "pretrained-kernel pretrained-content-free pretrained-mean-attention pretrained-by-distance released-lambda "
-        "recall-first recall-last recall-ranking",
+        "pretrained-kernel recall-first recall-last recall-ranking",
     ),
     "other_models": (
         "Models that were trained for longer, and those of the paper, where these decide a claim",
         ["longer", "paper"],
-        "figure-1-minimum untrained table-2-content figure-4 table-5",
+        "figure-1-minimum untrained table-2-content table-5",
     ),
 }
 TITLES = {claim.id: claim.title for claim in CLAIMS}
@@ -239,6 +254,50 @@ TABLES |= {
         },
     ),
 }
+
+BESIDE = {
+    "drawn": project("evidence/structural/released/drawn.csv"),
+    "bounds": project("evidence/structural/released/distances.csv"),
+}
+TABLES |= {
+    f"structural/printed_{table}": Row(
+        "Tables 2, 3, 4 as printed, beside ours: W of (a), (b) and (c) to the measured influence.",
+        "structural.printed_tables:distances",
+        BESIDE | {"measured": f"results/tables/structural/{table}.csv"},
+        {"table": table, "scale": config["scale"]},
+        readable="structural.printed_tables:readable",
+        caption="structural/printed_tables",
+    )
+    for table in ("table2", "table3", "table4")
+}
+TABLES["structural/printed_table5"] = Row(
+    "Table 5 beside ours: similarity of mean content logits; the printed numbers are lost in the text.",
+    "structural.printed_tables:table5",
+    {
+        "similarity": "results/tables/structural/table5.csv",
+        "kept": evidence_tables("structural/*/similarity.csv"),
+    },
+    {"scale": config["scale"]},
+    readable="structural.printed_tables:readable",
+    caption="structural/printed_tables",
+)
+if TRAINED:
+    TABLES["structural/printed_table1"] = Row(
+        "Table 1 as printed, beside ours: depth and parameters of every model.",
+        "structural.printed_tables:table1",
+        {
+            "sizes": "results/tables/structural/table1.csv",
+            "mixing": project("evidence/structural/released/mixing.csv"),
+        },
+        {"scale": config["scale"]},
+        readable="structural.printed_tables:readable",
+        caption="structural/printed_tables",
+    )
+TABLES["structural/big_models"] = Row(
+    "What the released schedules of the paper's five models decide, from evidence/.",
+    "released.shapes:decided",
+    {"statistics": project("evidence/structural/released/statistics.csv")},
+)
 
 TABLES["structural/checks"] = Row(
     "Verdicts: each claim of the paper against what was measured, with its interval.",

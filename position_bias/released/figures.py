@@ -3,6 +3,7 @@
 Positions count from 0, as in the paper.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,14 +15,27 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.released.models import DRAWN, MODELS
+from position_bias.released.models import DRAWN, PRIMARY, TREND
 from position_bias.released.variants import ROUNDING, read_profiles
 from position_card.core import artifacts
 from position_card.drawing import rollouts
 from position_card.drawing.intervals import marked
-from position_card.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
+from position_card.drawing.looks import (
+    GREEN,
+    ORANGE,
+    REFERENCE,
+    VARIANTS,
+    Look,
+    legend,
+    model_looks,
+    shades,
+)
 from position_card.drawing.panels import curves, layer_axis, panels
 from position_card.drawing.shown import draws
+from position_card.drawing.style import SMALLEST
+from position_card.rollout.attention import Array
+from position_card.rollout.parts import middle_half
+from position_card.rollout.statistics import mean_position
 
 PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].name for variant in "bc"}}
 SLOPES: dict[str, Literal["-", "--"]] = {"released": "-", "faithful": "--"}  # rule -> line
@@ -31,6 +45,10 @@ CONTENT = {
     "faithful": Look("(c), faithful content", ORANGE, "s"),
 }
 ALLOWED = "where (d) may lie"
+FIGURE_OF = {1: ("bloom-176b", "mpt-7b"), 2: ("bloom-7b1", "mpt-30b", "falcon-rw-7b")}  # of the paper -> its models
+U_SHAPED = 1.1  # times the mean of the middle half have both ends of a U, as the predictions say
+MIDDLE: dict[str, Any] = {"color": "0.6", "linewidth": 2.5, "solid_capstyle": "butt", "zorder": 1}
+KNOWN = "Published schedules: no interval."
 LEAST = 1e-12  # share of influence below which a long profile is not followed
 
 
@@ -86,31 +104,117 @@ def as_released(profiles: pd.DataFrame, drawn: pd.DataFrame) -> Figure:
 
     `profiles` are those of evidence/structural/released/, at one length on one data set; `drawn` has the columns
     variant, token and share. All panels are logarithmic, so that an end can be compared with the middle; (b) and (c)
-    have the same limits.
+    have the same limits. What claims are judged by is written into the panels: the share of the first token of (a),
+    the ends of (b) and (c) over the mean of the middle half, a level, and what content does to (b).
     """
-    models = {model: model for model in MODELS if model in set(profiles["model"])}
-    label = "Rollouts of the paper's five models by the numbers that its authors released"
+    models = {model: f"Figure {figure}\n{model}" for figure, names in FIGURE_OF.items() for model in names}
+    shares: dict[tuple[str, str], Array] = {
+        (str(model), str(variant)): rows.sort_values("position")["value"].to_numpy(float)
+        for (model, variant), rows in profiles.groupby(["model", "variant"])
+    }
+    measured = drawn[drawn["variant"] == "d"].sort_values("token")["share"].to_numpy(float)
+    label = f"Of {len(models)} big models, rollout is a U in {_with_ends(shares, 'b')} with residual mixing (b) "
+    label += f"and in {_with_ends(shares, 'c')} with content (c)"
     titles = {variant: VARIANTS[variant].name for variant in "abc"}
-    figure, grid = panels(label, 0.6 + 0.95 * len(models), titles, models, x="token position")
-    measured = drawn[drawn["variant"] == "d"].sort_values("token")["share"]
-    shown = pd.concat([profiles.loc[profiles["variant"] != "a", "value"], measured])
-    n = int(profiles["position"].max()) + 1
+    figure, grid = panels(label, 0.6 + 1.0 * len(models), titles, models, x="token position")
+    ends = np.concatenate([measured, *(profile for (_, variant), profile in shares.items() if variant != "a")])
     for (model, variant), axes in grid.items():
-        profile = profiles[(profiles["model"] == model) & (profiles["variant"] == variant)]
-        rollouts.line(axes, profile.sort_values("position"), VARIANTS[variant].colour, 1)
-        rollouts.uniform(axes, n)
+        profile = shares[model, variant]
+        axes.plot(profile, color=VARIANTS[variant].colour, linewidth=1)
+        rollouts.uniform(axes, len(profile))
         if variant == "a":
             _decades(axes)
+            axes.text(0.06, 0.06, f"first token {profile[0]:.3f}", transform=axes.transAxes, fontsize=SMALLEST)
             continue
-        rollouts.logarithmic(axes, 0.8 * shown.min(), 1.5 * shown.max())
+        rollouts.logarithmic(axes, 0.8 * ends.min(), 6 * ends.max())
+        _middle(axes, profile)
+        axes.plot([0, len(profile) - 1], profile[[0, -1]], "o", color=VARIANTS[variant].colour, markersize=2.2)
+        first, last = _ends(profile)
+        said = f"first {first:.3g}, last {last:.3g} times middle"
+        if variant == "c":
+            without = shares[model, "b"]
+            moved = float(mean_position(profile) - mean_position(without))
+            said += f"\nless (b): first {profile[0] - without[0]:+.3f}, mean {moved:+.3f}"
+        axes.text(0.5, 0.98, said, transform=axes.transAxes, ha="center", va="top", fontsize=SMALLEST)
         if model == DRAWN:
-            axes.plot(range(n), measured, color=VARIANTS["d"].colour, linewidth=0.9, linestyle="--")
-    figure.supylabel(rollouts.SHARE)
-    settings = f"{', '.join(profiles['dataset'].unique())}, {n} tokens"
+            axes.plot(measured, color=VARIANTS["d"].colour, linewidth=0.9, linestyle="--")
+    figure.supylabel(f"{rollouts.SHARE}, log scale")
+    n = len(measured)
+    settings = (
+        f"{', '.join(profiles['dataset'].unique())}, {n} tokens. n = 1 rollout for each model and variant. {KNOWN}"
+    )
     influence = Look(f"(d) measured influence of {DRAWN}, as drawn", VARIANTS["d"].colour, line="--")
-    legend(figure, [influence.entry(marker=""), rollouts.uniform_entry()], settings=settings)
+    middle = Line2D([], [], label="mean of the middle half", **MIDDLE)
+    legend(figure, [influence.entry(marker=""), middle, rollouts.uniform_entry()], settings=settings)
     draws(figure, models, "paper")
     return figure
+
+
+def _with_ends(shares: Mapping[tuple[str, str], Array], variant: str) -> int:
+    """How many models have a U in a variant: both ends above the mean of the middle half, by a tenth at least."""
+    of_variant = [profile for (_, name), profile in shares.items() if name == variant]
+    return sum(min(_ends(profile)) > U_SHAPED for profile in of_variant)
+
+
+def _ends(profile: Array) -> tuple[float, float]:
+    """The shares of the first and the last token over the mean of the middle half."""
+    middle = profile[middle_half(len(profile))].mean()
+    return float(profile[0] / middle), float(profile[-1] / middle)
+
+
+def _middle(axes: Axes, profile: Array) -> None:
+    """The mean of the middle half, over that half."""
+    half = middle_half(len(profile))
+    axes.plot([half.start, half.stop - 1], 2 * [profile[half].mean()], **MIDDLE)
+
+
+def mixing_as_released(mixing: pd.DataFrame, statistics: pd.DataFrame) -> Figure:
+    """Figure 4 of the big models: lambda over tenths of the depth, by data set, and its rank correlation with depth.
+
+    Both tables are those of evidence/structural/released/. The correlation is over all layers; the mark is of the data
+    set that the claim is judged on, and strokes of the others.
+    """
+    looks = model_looks(mixing["model"].drop_duplicates())
+    trends = statistics[statistics["statistic"] == TREND]
+    datasets = list(mixing["dataset"].unique())
+    judged = trends[trends["dataset"] == PRIMARY]
+    falling = int((judged["value"] < 0).sum())
+    label = f"Residual mixing falls with depth in {falling} of {len(judged)} big models"
+    titles = {dataset: dataset for dataset in datasets} | {TREND: "rank correlation\nwith depth"}
+    x = dict.fromkeys(datasets, "tenth of the layers") | {TREND: "over all layers"}
+    figure, row = panels(label, 2.2, titles, x=x, y=r"residual mixing $\lambda$")
+    for dataset in datasets:
+        axes = row[dataset]
+        for _, look, curve in curves(mixing[mixing["dataset"] == dataset], "model", looks):
+            axes.plot(curve["tenth"], curve["value"], **marked(look._replace(width=0.8), range(len(curve))))
+        axes.set(ylim=(0, 1.08 * mixing["value"].max()), xticks=[1, 4, 7, 10])
+        axes.tick_params(labelleft=dataset == datasets[0])
+    _trends(row[TREND], trends, looks)
+    legend(figure, [look.entry(linewidth=0.8) for look in looks.values()], settings=_layers(mixing))
+    draws(figure, looks, "paper")
+    return figure
+
+
+def _trends(axes: Axes, trends: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """The rank correlation of each model, a line each: its mark and number on the data set of the claim."""
+    for place, (name, look) in enumerate(looks.items()):
+        by_dataset = trends[trends["model"] == name].set_index("dataset")["value"]
+        others = by_dataset.drop(PRIMARY)
+        axes.plot(others, [-place] * len(others), "|", color=look.colour, markersize=7, zorder=1)
+        value = by_dataset[PRIMARY]
+        mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 4}
+        axes.plot([value], [-place], look.marker, **mark)
+        axes.text(value, 0.24 - place, f"{value:+.2f}", ha="center", va="bottom", fontsize=SMALLEST)
+    axes.axvline(0, color=REFERENCE, linewidth=0.7, zorder=0)
+    axes.set(xlim=(-1.25, 1.25), ylim=(0.6 - len(looks), 0.9), xticks=[-1, 0, 1])
+    axes.set_yticks([-place for place in range(len(looks))], list(looks))
+    axes.tick_params(axis="y", length=0)
+
+
+def _layers(mixing: pd.DataFrame) -> str:
+    layers = mixing.groupby("model", sort=False)["layers"].first()
+    told = ", ".join(f"{count} layers in {model}" for model, count in layers.items())
+    return f"n = {told}. Correlation: marks {PRIMARY}, strokes the others. {KNOWN}"
 
 
 def _decades(axes: Axes) -> None:

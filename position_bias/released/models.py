@@ -46,6 +46,7 @@ MODELS = {
     "bloom-176b": ReleasedModel(70, 112, 128, "bloom", "bloom", "bloom-176b"),
 }
 DATASETS = {"fineweb-edu": "fineweb-edu", "dclm": "dclm-baseline", "wikipedia": "wikipedia"}  # ours -> as printed
+TREND = "spearman with depth"  # of lambda: the name of this statistic
 PRIMARY = "fineweb-edu"  # of Table 2 and of figures that show one
 
 RULES: tuple[Rule, ...] = ("released", "faithful", "doubled")

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from position_bias.released.models import MODELS, PRIMARY, Content, ReleasedVariant, Rule
+from position_bias.released.models import MODELS, PRIMARY, TREND, Content, ReleasedVariant, Rule
 from position_bias.released.schedules import read_schedule
 from position_bias.released.variants import LABELS, by_variant, read_profiles
 from position_card.core import artifacts
@@ -22,7 +22,6 @@ from position_card.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 SAID = ("first / middle", "last / middle", "argmin", "mean position")  # of each profile
 AGAINST = ("wasserstein", "total variation", "argmin distance")  # of each rollout and (d)
 SCALE = "paper"
-TREND = "spearman with depth"  # of lambda
 SHIFT = "shift"  # of heads: the share whose diagonal has the sign of the mean over all heads of all layers
 POSITIVE = "positive shift"  # the share of heads with a positive one
 TENTHS = 10  # parts of the depth over which lambda is averaged
@@ -94,6 +93,33 @@ def evidence(
         "source": source,
     }
     return {name: _rounded(table).assign(scale=SCALE) for name, table in tables.items()}
+
+
+def decided(statistics: pd.DataFrame) -> pd.DataFrame:
+    """What claims are judged by, of each big model on each data set: `statistics` is that of evidence/.
+
+    Ratios are over the mean of the middle half. Slopes and content are as configured, but in the columns that say how
+    far a rollout moves with the model's own.
+    """
+    configured = (statistics["slopes"] != "faithful") & (statistics["slopes"] != "doubled")
+    kept = statistics[configured & (statistics["content"] != "faithful")]
+    by_model = {
+        key: rows.set_index(["statistic", "network"])["value"] for key, rows in kept.groupby(["model", "dataset"])
+    }
+    rows = []
+    for model, dataset in dict.fromkeys(kept[["model", "dataset"]].itertuples(index=False, name=None)):
+        value = by_model[model, dataset]
+        row: dict[str, object] = {"model": model, "dataset": dataset, "first token of (a)": value["first", "a"]}
+        for variant in "bc":
+            row |= {f"{name} of ({variant})": value[name, variant] for name in ("first / middle", "last / middle")}
+        row["first token, (c) less (b)"] = value["first", "c"] - value["first", "b"]
+        row["mean position, (c) less (b)"] = value["mean position", "c"] - value["mean position", "b"]
+        row["rank correlation of lambda with depth"] = value[TREND, "lambda"]
+        row["share of heads that shift as their mean"] = value[SHIFT, "heads"]
+        row |= {f"W with the model's own {what}": value[CORRECTION, what] for what in CORRECTED}
+        row["excess of printed distances"] = value[EXCESS, "printed"]
+        rows.append(row | {"scale": SCALE, "interval": "none: known"})
+    return pd.DataFrame(rows)
 
 
 def _shapes(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:

@@ -47,7 +47,8 @@ this page has the same as data."""
 FINDINGS = {  # question -> figure and claims
     "Do gradients, replacement and recall agree on the first word?": "structural/pretrained "
     "structural-pretrained-first structural-recall-first",
-    "Does attention rollout predict influence?": "structural/fig1 structural-table-2 structural-figure-1-d",
+    "Does attention rollout predict influence?": "structural/distances "
+    "structural-table-2 structural-pretrained-content-free",
     "Does a causal mask make the first token a sink?": "emergence/fig8a emergence-figure-8a",
     "Do printed constants and steps of proofs hold?": "emergence/theorems "
     "emergence-appendix-a-e emergence-appendix-f-i",

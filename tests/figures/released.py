@@ -15,6 +15,7 @@ from tests.drawn import Panel, of
 from tests.figures.emergence import table
 
 ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "evidence/structural/released"
 N, BIG = 32, ("bloom-176b", "mpt-7b")
 
 
@@ -47,18 +48,34 @@ def allowed(rows):
     return Panel(along=[means, np.clip(means - 0.205, 0, 1), np.clip(means + 0.205, 0, 1)])
 
 
+FIGURES_1_AND_2 = ("bloom-176b", "mpt-7b", "bloom-7b1", "mpt-30b", "falcon-rw-7b")  # as the paper has them
+
+
 def as_released():
-    """A row a model, with the influence of the one that was drawn, beside (b) and (c)."""
-    kept = pd.read_csv(ROOT / "evidence/structural/released/profiles.csv").sample(frac=1, random_state=0)
+    """A row a model, with the mean of the middle half and both ends, and the influence of the model that was drawn."""
+    kept = pd.read_csv(KEPT / "profiles.csv").sample(frac=1, random_state=0)
     drawn, panels = pd.read_csv(ROOT / "published/structural_curves.csv"), []
     influence = of(drawn, variant="d")["share"]
-    for model, name in product(MODELS, "abc"):
-        shown = of(kept, model=model, variant=name).sort_values("position")["value"]
+    for model, name in product(FIGURES_1_AND_2, "abc"):
+        shown = of(kept, model=model, variant=name).sort_values("position")["value"].to_numpy()
         lines = {(figures.VARIANTS[name].colour, "-"): shown}
+        if name != "a":
+            lines[figures.MIDDLE["color"], "-"] = [shown[64:192].mean()] * 2
         if model == "bloom-176b" and name != "a":
             lines[figures.VARIANTS["d"].colour, "--"] = influence
         panels.append(Panel([*lines.values()], lines=lines))
     return figures.as_released(kept, drawn), panels
+
+
+def mixing_as_released():
+    """A panel for each data set, and one with the rank correlations of each model on all of them."""
+    mixing, statistics = (pd.read_csv(KEPT / f"{name}.csv") for name in ("mixing", "statistics"))
+    trends = of(statistics, statistic="spearman with depth")
+    panels = [
+        Panel([of(mixing, dataset=name)["value"]], [np.arange(1, 11)]) for name in ("fineweb-edu", "dclm", "wikipedia")
+    ]
+    places = -np.repeat(np.arange(len(MODELS)), 3)
+    return figures.mixing_as_released(mixing, statistics), [*panels, Panel([places], [trends["value"]])]
 
 
 def fig4(folder):
@@ -98,6 +115,7 @@ def in_folder(make):
 FIGURES = {
     "fig1": partial(in_folder, fig1),
     "as_released": as_released,
+    "mixing_as_released": mixing_as_released,
     "fig4": partial(in_folder, fig4),
     "lengths": lengths,
 }

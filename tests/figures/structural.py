@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from position_bias.structural import checks_theory, figures, figures_decisive
+from position_bias.structural import checks_theory, figures, figures_decisive, figures_distances
 from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
 from tests.drawn import Panel, of
 from tests.figures.emergence import table
@@ -156,9 +156,30 @@ def longer(seeds=SEEDS):
     return figure, [influence, beginning, of_mixing, logits, *below, held_out]
 
 
+def distances():
+    """Each panel has what is judged of its distance; without total variation in the second decoder."""
+    keys = [("W to influence", name) for name in figures_distances.ROLLOUTS] + [("W to influence by lambda", "token")]
+    variation = [("total variation to influence", name) for name in figures_distances.ROLLOUTS]
+    rows = [(*key, model) for model in ("small", "large") for key in keys] + [(*key, "small") for key in variation]
+    given = pd.DataFrame(rows, columns=["statistic", "network", "model"])
+    given["measured"] = np.random.default_rng(0).uniform(-0.3, 0.3, len(given))
+    given = given.assign(
+        low=given["measured"] - 0.1, high=given["measured"] + 0.1, n=40, seen_before=0, verdict="holds"
+    )
+    given["setting"] = "model = " + given["model"] + "; dataset = prose; n = 256"
+    judged = given.assign(statistic="pretrained, later: " + given["statistic"])
+    others = judged.assign(statistic="pretrained, ours: W to influence", measured=9.0)
+    unmeasured = judged.iloc[:1].assign(measured=np.nan)
+    figure = figures_distances.distances(pd.concat([others, judged, unmeasured]))
+    panels = [
+        Panel(along=[of(given, statistic=name)[["measured", "low", "high"]]]) for name in figures_distances.PANELS
+    ]
+    return figure, panels
+
+
 DIAGONAL = (-3.0 - 0.25 * np.eye(TOKENS) + np.zeros((4, 5, 1, 1))).astype(np.float32)
 RANDOM = np.random.default_rng(0).normal(size=(4, 5, TOKENS, TOKENS)).astype(np.float32)
-MAKERS = (fig1, fig3, fig4, training, forces, dichotomy)
+MAKERS = (fig1, fig3, fig4, training, forces, dichotomy, distances)
 
 
 def decisive():

@@ -121,6 +121,19 @@ def test_every_table_has_the_scale_of_the_paper_and_few_digits(made):
     assert made["distances"]["W(a, b)"].tolist() == [0.3333333, 0.5, 0.5, 0.5]
 
 
+def test_what_is_decided_stands_in_a_row_for_each_model_and_data_set():
+    """Numbers of the statistics as kept, for falcon-rw-7b on FineWeb-Edu."""
+    table = shapes.decided(pd.read_csv(KEPT / "statistics.csv"))
+    assert len(table) == 15
+    row = table.set_index(["model", "dataset"]).loc["falcon-rw-7b", "fineweb-edu"]
+    assert row["first / middle of (c)"] == pytest.approx(0.878, abs=5e-4)
+    assert row["W with the model's own slopes"] == pytest.approx(0.3, abs=5e-4)
+    assert row["excess of printed distances"] == pytest.approx(0.0113, abs=5e-5)
+    profiles = pd.read_csv(KEPT / "profiles.csv").query("model == 'falcon-rw-7b' and position == 0")
+    first = profiles.set_index("variant")["value"]
+    assert row["first token, (c) less (b)"] == pytest.approx(first["c"] - first["b"], abs=1e-6)
+
+
 def test_the_released_files_themselves_are_not_kept():
     assert {path.stem for path in KEPT.glob("*")} == {*TABLES}
     columns = {column for path in KEPT.glob("*.csv") for column in pd.read_csv(path, nrows=0)}

@@ -1,0 +1,83 @@
+"""Which rollouts of pretrained decoders are nearer to influence than a uniform profile, and which lambda is nearer.
+
+Our addition to Herasimchyk et al. 2026. Distances are the Wasserstein distance and total variation.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from position_bias.verdicts.registry import PRETRAINED
+from position_bias.verdicts.rule import HOLDS
+from position_card.drawing.intervals import from_to
+from position_card.drawing.looks import BLACK, BLUE, BROWN, GREEN, REFERENCE, Look, legend
+from position_card.drawing.panels import panels
+from position_card.drawing.shown import draws
+
+LATER = "pretrained, later: "  # how the names of these statistics begin
+ROLLOUTS = {  # by the names that predictions give them
+    "content-free": Look("content-free (b)", BLUE, "o"),
+    "measured": Look("mean attention", BROWN, "^", filled=False),
+    "rotary": Look("by distance", GREEN, "s"),
+}
+LAMBDA = {"token": Look("lambda by token less lambda by norms", BLACK, "D")}
+WASSERSTEIN, VARIATION, BY_LAMBDA = "W to influence", "total variation to influence", "W to influence by lambda"
+PANELS = {
+    WASSERSTEIN: "W, rollout less uniform",
+    VARIATION: "total variation,\nrollout less uniform",
+    BY_LAMBDA: "W by distance,\nlambda by token less by norms",
+}
+ASIDE = 0.22  # lines between the marks of one decoder
+
+
+def distances(checks: pd.DataFrame) -> Figure:
+    """Three panels with a line for each decoder and text: what is below 0 is nearer to the measured influence.
+
+    `checks` is the table of verdicts, with the schema of `judge.COLUMNS` and its keys. Bars are 95 % bootstrap
+    intervals over documents. A place without a mark was not measured: the tables of evidence/ lack total variation.
+    """
+    judged = checks[checks["statistic"].astype(str).str.startswith(LATER) & checks["measured"].notna()]
+    judged = judged.assign(quantity=judged["statistic"].str.removeprefix(LATER))
+    text = judged["setting"].str.extract(r"dataset = (?P<dataset>[^;]+)")["dataset"]
+    judged = judged.assign(decoder=judged["model"].astype(str) + "\n" + text)
+    decoders = list(judged["decoder"].drop_duplicates())
+    figure, row = panels(_finding(judged), 0.5 + 0.42 * len(decoders), PANELS, x="difference of distances", sharey=True)
+    for quantity, axes in row.items():
+        looks = LAMBDA if quantity == BY_LAMBDA else ROLLOUTS
+        _differences(axes, judged[judged["quantity"] == quantity], looks, decoders)
+    next(iter(row.values())).set_yticks([-place for place in range(len(decoders))], decoders)
+    documents = f"n = {from_to(judged['n'].astype(int), 'document')}; bars are 95 % bootstrap intervals over documents"
+    seen = " All had been seen before." if (judged["seen_before"] > 0).all() else ""
+    settings = f"{documents}. Where no mark stands, nothing was measured.{seen}"
+    legend(figure, [look.entry(linestyle="") for look in (*ROLLOUTS.values(), *LAMBDA.values())], settings=settings)
+    draws(figure, judged["model"].unique(), PRETRAINED)
+    return figure
+
+
+def _finding(judged: pd.DataFrame) -> str:
+    """In how many decoders each rollout is nearer than a uniform profile by W, on every text."""
+    of_distance = judged[judged["quantity"] == WASSERSTEIN]
+    nearer = of_distance.assign(nearer=of_distance["verdict"] == HOLDS).groupby(["network", "model"])["nearer"].all()
+    told = [f"{look.name} in {int(nearer.xs(network).sum())}" for network, look in ROLLOUTS.items()]
+    models = of_distance["model"].nunique()
+    return f"Of {models} decoders, a rollout is nearer to influence than a uniform profile: {', '.join(told)}"
+
+
+def _differences(axes: Axes, judged: pd.DataFrame, looks: Mapping[str, Look], decoders: list[str]) -> None:
+    for aside, (network, look) in enumerate(looks.items()):
+        rows = judged[judged["network"] == network]
+        places = [(len(looks) - 1) / 2 * ASIDE - aside * ASIDE - decoders.index(name) for name in rows["decoder"]]
+        axes.hlines(places, rows["low"], rows["high"], color=look.colour, linewidth=1.2)
+        mark: dict[str, Any] = {
+            "color": look.colour,
+            "marker": look.marker,
+            "markerfacecolor": look.inside,
+            "markersize": 3.5,
+        }
+        axes.plot(rows["measured"], places, linestyle="", **mark)
+    axes.axvline(0, color=REFERENCE, linewidth=0.7, zorder=0)
+    axes.set_ylim(0.6 - len(decoders), 0.6)
+    axes.tick_params(axis="y", length=0)
