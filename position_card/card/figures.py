@@ -1,9 +1,9 @@
 """The figure of a position card: lambda, influence beside what rollouts predict, and attention, in a row per model.
 
-Of one model alone, a panel below shows what it recalls, where that was measured.
+Of one model alone, panels below show its loss by position and what it recalls, where these were measured.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,14 +76,17 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
         name: {kind: table[table["n"] == table["n"].max()] for kind, table in tables.items()}
         for name, tables in models.items()
     }
-    recall = next(iter(models.values())).get("recall") if len(models) == 1 else None
+    alone = next(iter(models.values())) if len(models) == 1 else {}
+    lower = [(draw, alone[name], width) for name, draw, width in LOWER if name in alone]
     height = 1.0 + ROW * len(models)
-    whole = Figure(figsize=(PAGE, height + (0 if recall is None else RECALL_ROW)))
+    whole = Figure(figsize=(PAGE, height + RECALL_ROW * bool(lower)))
     FigureCanvasAgg(whole)  # in no window, since a notebook may have others open
     figure: Figure | SubFigure = whole
-    if recall is not None:
+    if lower:
         figure, below = whole.subfigures(2, 1, squeeze=False, height_ratios=(height, RECALL_ROW)).flat
-        _recall(below.subplots(), recall)
+        panels = below.subplots(1, len(lower), squeeze=False, width_ratios=[width for *_, width in lower])
+        for axes, (draw, table, _) in zip(panels.flat, lower, strict=True):
+            draw(axes, table)
     rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
     whole.set_label(f"Position card of {', '.join(models)}, on {text}")
     for row, (name, tables) in zip(rows, models.items(), strict=True):
@@ -256,6 +259,24 @@ def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
         log_ticks(axes.yaxis)
     for axes in rows[:, 2]:
         log_ticks(axes.xaxis)
+
+
+def _loss(axes: Axes, loss: pd.DataFrame) -> None:
+    """Draw the loss of each position."""
+    position = loss["position"]
+    axes.fill_between(position, loss["low"], loss["high"], color=INDIGO, alpha=0.2, linewidth=0)
+    axes.plot(position, loss["value"], color=INDIGO, linewidth=1.0)
+    axes.set_ylim(0, 1.05 * loss["high"].max())
+    axes.set_xlabel("token position")
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_ylabel("loss (nats)")
+
+
+# Panels below those of a model that stands alone: the table of each, and how wide it is.
+LOWER: tuple[tuple[str, Callable[[Axes, pd.DataFrame], None], float], ...] = (
+    ("loss", _loss, 1.0),
+    ("recall", _recall, 1.9),
+)
 
 
 def uniform_attention(n: int) -> NDArray[np.float64]:

@@ -18,8 +18,8 @@ from position_card.card.target import find_target
 from position_card.core import provenance
 from position_card.core.runtime import InputError, announce, seed
 from position_card.measures import recall, replacement
-from position_card.measures.cost import LARGE, PassCost, operations_per_second, require_room
-from position_card.measures.measure import PREDICTED, Quantities, measure_decoder
+from position_card.measures.cost import BYTES, LARGE, PROCESS, PassCost, operations_per_second, require_room
+from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
 from position_card.models.tokens import TokenIds
@@ -88,7 +88,9 @@ class CardPlan:
         recomputed = self.options.activation_checkpointing
         needed = [size.memory(n, self.at_once[n], precision, recomputed=recomputed) for n in self.prompts]
         counted = [memory for memory in needed if memory is not None]
-        return max(counted) if len(counted) == len(needed) else None
+        logits = 2 * max(self.prompts) * size.vocabulary  # of all tokens of a prompt, twice
+        losses = PROCESS + (size.parameters + logits) * BYTES[precision]
+        return max(*counted, losses) if len(counted) == len(needed) else None
 
     def seconds(self) -> float | None:
         """Return about how many seconds the measurement takes, from the time of a matrix product on this device.
@@ -105,7 +107,8 @@ class CardPlan:
         passes = sum(costs[n].operations * len(prompt_set.tokens) for n, prompt_set in self.prompts.items())
         n = max(self.prompts)
         forward = costs[n].operations / n / (3 if recomputed else 2)  # operations a token, about
-        again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
+        again = sum(len(prompt_set.tokens) * n for n, prompt_set in self.prompts.items())  # losses of all tokens
+        again += self.replaced * sum(n - position for position in replacement.chosen_positions(n))
         if contexts := self.contexts:
             again += len(contexts.token_ids) * (contexts.n + CUE * (1 + len(recall.places(contexts.n, CUE))))
         return (passes + forward * again) / operations_per_second(self.subject.device, precision)
@@ -154,7 +157,6 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         },
         "read": {"documents": len(documents), "sha256": texts.documents_digest(documents)},
         "prompts": {str(n): prompt_set.facts() for n, prompt_set in prompts.items()},
-        "predicted": PREDICTED,
         "target": target_in_words,
         "tokenizer": subject.tokenizer_note,
         "before": [tokenizer.id_to_token(token) for token in subject.before],
@@ -216,7 +218,7 @@ def measure_card(
     token_ids += [plan.contexts.token_ids] if plan.contexts else []
     for tokens in token_ids:
         opening.require_known_tokens(tokens, model, plan.subject.name)
-    settings = [run, vars(plan.options), plan.subject.precision, transformers.__version__, PREDICTED]
+    settings = [run, vars(plan.options), plan.subject.precision, transformers.__version__]
 
     def resumption(name: str, n: int, every: int) -> Resumption | None:
         return Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None
@@ -227,7 +229,7 @@ def measure_card(
             prompt_set.tokens,
             plan.at_once[n],
             documents=prompt_set.documents,
-            quantities=Quantities(target=plan.target),
+            quantities=Quantities(target=plan.target, losses_from=max(1, len(plan.subject.before))),
             activation_checkpointing=plan.options.activation_checkpointing,
             resumption=resumption(f"n{n}", n, every),
             section=None,

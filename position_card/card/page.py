@@ -51,8 +51,9 @@ OF_REPLACEMENT = (
     "the total variation between the two distributions of the next token. A gradient says what an infinitely small "
     "change does, replacement what another token does; in trained models the two can differ much.\n"
 )
+CAPTION_OF_LOSS = "the loss of each token by its position, given all tokens before it"
 CAPTION_OF_RECALL = (
-    " Below: how well the model finds a passage that is repeated after a context of random words, by its place there."
+    "how well the model finds a passage that is repeated after a context of random words, by its place there"
 )
 OF_RECALL = (
     "- **Recall**: the model reads {n} different words in random order, of the {words} most frequent words of this "
@@ -94,27 +95,33 @@ def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Ma
     first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
     on_recall = of_recall = ""
     if recall_part and (recall := measurements.recall):
-        on_recall = f"{sentences.on_recall(recall_part, recall.words)}\n\n"
+        on_recall = sentences.on_recall(recall_part, recall.words)
         of_recall = OF_RECALL.format(n=recall.n, words=recall.words, cue=recall.cue)
     backward = "backward" in set(part.values["estimator"])
     present_variants = set(part.values["variant"])
+    uniform, by_frequency = math.log(facts["model"]["vocabulary"]), facts["prompts"][str(longest.n)]["entropy"]
+    findings = [
+        sentences.on_mixing(part),
+        sentences.on_no_token(part),
+        sentences.on_influence(part, first),
+        sentences.on_replacement(replacement) if replacement else "",
+        on_recall,
+        sentences.on_rollouts(part),
+    ]
+    chance = sentences.on_chance(part, uniform, by_frequency)
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
         drawn=_drawn(longest.n, longest.prompts, facts),
-        caption=caption(part.level) + (CAPTION_OF_RECALL if recall_part else ""),
-        on_mixing="\n\n".join(filter(None, (sentences.on_mixing(part), sentences.on_no_token(part)))),
-        on_influence=sentences.on_influence(part, first),
-        on_replacement=f"{sentences.on_replacement(replacement)}\n\n" if replacement else "",
-        on_recall=on_recall,
-        on_rollouts=sentences.on_rollouts(part),
+        caption=caption(part.level) + _caption_below(LOSS in part.tables, recall_part is not None),
+        headline=f"{chance}\n\n" if chance else "",
+        findings="" if chance else "\n\n".join(filter(None, findings)) + "\n\n",
         by_length=_by_length(lengths, facts),
         trend_from=sentences.TREND_FROM,
         of_gradients=OF_GRADIENTS if backward else "",
         target=facts["target"],
-        predicted=facts["predicted"],
         vocabulary=facts["model"]["vocabulary"],
-        uniform=math.log(facts["model"]["vocabulary"]),
-        entropy=facts["prompts"][str(longest.n)]["entropy"],
+        uniform=uniform,
+        entropy=by_frequency,
         of_replacement=OF_REPLACEMENT if replacement else "",
         of_recall=of_recall,
         kinds="\n".join(f"  - {meaning}." for variant, meaning in KINDS.items() if variant in present_variants),
@@ -144,6 +151,12 @@ def caption(level: float) -> str:
         f"on each other. Bands and bars are {PERCENT * level:g} % bootstrap intervals over documents of this text, and "
         f"over prompts where these are of fewer than {LEAST} documents."
     )
+
+
+def _caption_below(loss: bool, recall: bool) -> str:
+    """What the row below shows, from left to right."""
+    panels = [CAPTION_OF_LOSS] * loss + [CAPTION_OF_RECALL] * recall
+    return f" Below: {'; '.join(panels)}." if panels else ""
 
 
 def code(token: str) -> str:

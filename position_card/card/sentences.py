@@ -14,6 +14,7 @@ from position_card.card.profiles import (
     EIGHTHS,
     ENDS,
     FIRST_WORD,
+    LOSS,
     NO_TOKEN,
     QUARTERS,
     QUOTIENT,
@@ -55,6 +56,25 @@ SHAPES = {
     (-1, 0): "the middle outweighs the first token, and the last is not separable from it",
     (-1, -1): "the middle outweighs both",
 }
+
+
+def on_chance(part: CardPart, uniform: float, by_frequency: float) -> str:
+    """Whether the model predicts no better than one that knows no context; "" where its loss is separably lower.
+
+    `uniform` is the loss, in nats a token, of the same probability for every token, and `by_frequency` about that of a
+    model that knows how often each token occurs in the text.
+    """
+    loss = part.interval(LOSS, "mean")
+    if loss.side(min(uniform, by_frequency)) < 0:
+        return ""
+    chance = loss.side(uniform) >= 0
+    known = "chance" if chance else "the frequencies of tokens in this text"
+    return (
+        f"**This model predicts no better than {known}.** Its loss is {loss} nats a token; the same probability for "
+        f"every token has {uniform:.3g}, and a model that knows only how often each token of this text occurs about "
+        f"{by_frequency:.3g}. So this card describes a model that cannot predict this text, such as one without "
+        "training, of damaged weights or of other texts, and claims no position bias. The tables have its numbers."
+    )
 
 
 def on_mixing(part: CardPart) -> str:

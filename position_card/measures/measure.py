@@ -36,6 +36,7 @@ OF_PROMPTS = {  # what a message calls the quantities that are kept of each prom
     **{estimator: f"lambda ({estimator})" for estimator in MIXINGS},
     "influence": "influence",
     "loss": "loss",
+    "losses": "loss by position",
     "no_token": "the attention to no token",
     "diagonal": "diagonal content",
     "below": "content below the diagonal",
@@ -51,6 +52,9 @@ class Quantities:
     target: str | int = "p"  # what influence is the gradient of (`quantities.differentiated`)
     content: bool = False  # mean content logits of every pair of tokens, of families with ALiBi
     gram: bool = False  # cosines between the inputs of attention, and their recency
+    losses_from: int | None = (
+        None  # the first token whose loss is measured, and of all after it; None: of the last ones
+    )
     apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
     matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
 
@@ -129,6 +133,10 @@ class _Record:
             self.tally.add_prompts("influence", influence)
         else:
             losses = quantities.loss(self.model, tokens, latest)
+        if self.quantities.losses_from is not None:
+            by_position = quantities.losses(self.model, tokens, self.quantities.losses_from)
+            self.tally.add_prompts("losses", by_position)
+            losses = by_position.mean(-1)
         self.tally.add_prompts("loss", losses)
         self.tally.end_batch()
 

@@ -15,6 +15,8 @@ from transformers import PreTrainedModel
 from position_card.measures.recency import FIRST_ROW
 from position_card.probe import forward
 
+POSITIONS = 128  # whose logits are brought to float32 at once
+
 
 def influence_and_loss(
     model: PreTrainedModel, tokens: Tensor, latest: int, target: str | int = "p"
@@ -63,6 +65,20 @@ def loss(model: PreTrainedModel, tokens: Tensor, latest: int) -> Tensor:
     `latest` is at least 1 and less than n.
     """
     return _cross_entropy(forward.last_logits(model, tokens, latest + 1), tokens)
+
+
+@torch.no_grad()
+def losses(model: PreTrainedModel, tokens: Tensor, first: int) -> Tensor:
+    """Return the cross entropy of each token from `first` on, given all before it, in nats: [B, n] -> [B, n - first].
+
+    `first` is at least 1. Prompts pass one by one, since their logits are large.
+    """
+    rows = []
+    for prompt in tokens:
+        logits = forward.last_logits(model, prompt[None], len(prompt) - first + 1)[0, :-1]
+        pairs = zip(logits.split(POSITIONS), prompt[first:].split(POSITIONS), strict=True)
+        rows.append(torch.cat([cross_entropy(some.float(), expected, reduction="none") for some, expected in pairs]))
+    return torch.stack(rows)
 
 
 def _cross_entropy(logits: Tensor, tokens: Tensor) -> Tensor:

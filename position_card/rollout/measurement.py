@@ -41,11 +41,12 @@ class Measurement:
     documents: NDArray[np.int64]  # which document each prompt is of [N]
     windows: tuple[int | None, ...]  # of each layer: how many of the latest tokens a token reads; None: all before it
     mixing: Mapping[str, Floats]  # estimator -> lambda [N, L]; `backward` where attention and MLP follow one another
-    loss: Floats  # nats a token, of the last tokens of each prompt [N]
+    loss: Floats  # nats a token, a mean over the last tokens of each prompt, or over those of `losses` [N]
     by_distance: Floats  # mean weight that tokens give to the one k before, over prompts, heads and tokens [L, n]
     kernels: Mapping[str, Floats]  # name -> g [L, H, n], as far as queries and keys can be seen
     attention: Floats | None = None  # mean attention weights, over prompts and heads [L, n, n], of short prompts
     influence: Floats | None = None  # [N, n], unless the backward pass was left out
+    losses: Floats | None = None  # nats, of the last tokens of each prompt one by one, where asked for [N, tokens]
     no_token: Floats | None = None  # share of attention that goes to no token [N, L], where rows do not sum to 1
     diagonal: Floats | None = None  # mean content logit on the diagonal [N, L, H], of families with ALiBi
     below: Floats | None = None  # and below it [N, L, H], likewise

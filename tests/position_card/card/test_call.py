@@ -18,6 +18,9 @@ OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recalled": 3}
 OPTIONS |= {"name": "my-model", "text": "texts.jsonl"}
 
 
+TABLES = ("layers", "profile", "distances", "loss", "statistics", "replacement", "recall")
+
+
 def files(folder):
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
     return {name: content for name, content in found.items() if name.startswith(("tables/", "card."))}
@@ -28,7 +31,7 @@ def test_a_model_in_memory_has_the_card_of_its_files(here, kept, prose, tokenize
     mine.save("from-memory")
     memory, read = files(here / "from-memory"), files(kept)
     assert set(memory) == {
-        *(f"tables/{name}.csv" for name in ("layers", "profile", "distances", "statistics", "replacement", "recall")),
+        *(f"tables/{name}.csv" for name in TABLES),
         *(f"card.{suffix}" for suffix in ("md", "pdf", "svg", "png")),
     }
     pages = [found.pop("card.md").decode().splitlines() for found in (memory, read)]

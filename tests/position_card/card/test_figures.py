@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from position_card.card import figures
@@ -61,3 +62,15 @@ def test_recall_has_the_weight_of_both_ends_if_it_is_above_chance(accuracy, weig
 def test_uniform_attention_falls_with_distance(n):
     """Few tokens have many before them."""
     np.testing.assert_allclose(figures.uniform_attention(n), uniform_attention(n), rtol=1e-12)
+
+
+def test_the_loss_of_each_position_has_a_panel_below_a_model_alone():
+    loss = pd.DataFrame({"position": range(1, N), "value": np.geomspace(8, 2, N - 1), "n": N})
+    of = {**tables(WITHOUT_ALIBI), "loss": loss.assign(low=loss["value"] - 0.5, high=loss["value"] + 0.5)}
+    alone, beside = figures.card({"mine": of}, TEXT), figures.card({"mine": of, "other": of}, TEXT)
+    assert [len(figure.axes) for figure in (alone, beside)] == [4, 6]
+    (below,) = (axes for axes in alone.axes if axes.get_ylabel() == "loss (nats)")
+    np.testing.assert_array_equal(below.lines[0].get_ydata(), loss["value"])
+    assert below.get_ylim()[0] == 0
+    both = figures.card({"mine": {**of, "recall": recall(accuracy=0.3)}}, TEXT)
+    assert len(both.axes) == 5

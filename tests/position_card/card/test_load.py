@@ -22,7 +22,7 @@ def test_the_card_of_the_command_is_drawn_anew_with_the_same_bytes(kept, here):
     card.save("again")
     assert (card.name, card.seed, card.measurements.facts["settings"]["seed"]) == ("my-model", 0, 0)
     written = files(here / "again")
-    assert len(written) == 10
+    assert len(written) == 11
     assert written == {name: content for name, content in files(kept).items() if name in written}
 
 

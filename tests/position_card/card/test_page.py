@@ -1,6 +1,7 @@
 """The page of a card: what it says follows from what was measured."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,19 @@ def row(text, begins):
 @pytest.fixture(scope="module")
 def mine():
     return written({8: measured(8), 12: measured(12)})
+
+
+def test_a_card_of_a_model_without_skill_begins_with_that_and_claims_nothing():
+    found = measured(12)
+    skilled, _ = written({12: replace(found, loss=found.loss / 3)})
+    text, _ = written({12: replace(found, loss=found.loss + 4)})
+    lines = [line for line in text.splitlines() if line]
+    assert lines[1].startswith("**This model predicts no better than chance.**")
+    assert f"{found.loss.mean() + 4:.3g} [" in lines[1]
+    claims = ("times the influence", "outweigh", "equally close", "comes closest")
+    assert not any(claim in text.partition("## What the words mean")[0] for claim in claims)
+    assert "no better than" not in skilled
+    assert "times the influence" in skilled
 
 
 def test_every_length_has_a_row_with_its_numbers(mine):

@@ -62,6 +62,15 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
     np.testing.assert_allclose(distance, 0, atol=1e-15)
 
 
+def test_the_loss_of_each_position_is_that_of_the_last_tokens(without):
+    losses = np.random.default_rng(0).uniform(2, 5, (PROMPTS, N - 2))
+    assert profiles.LOSS not in profiles.influence_part(without, 5, 0.9, 0).tables
+    table = profiles.influence_part(replace(without, losses=losses), 50, 0.9, 0).tables[profiles.LOSS]
+    assert table["position"].tolist() == list(range(2, N))
+    np.testing.assert_allclose(table["value"], losses.mean(0))
+    assert (table["low"] < table["value"]).all()
+
+
 def test_quarters_leave_the_first_and_the_last_token_out(without):
     """Of 20 tokens, the middle half has those from 5 to 14; influence is their number, but for the ends."""
     influence = np.tile([1e6, *range(1, N - 1), 1e6], (PROMPTS, 1))

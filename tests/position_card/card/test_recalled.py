@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from position_card import measure
-from position_card.card import command, measurements, measuring
+from position_card.card import command, measurements, measuring, sentences
 from position_card.card.card import Card
 from position_card.card.subject import Subject
 from position_card.measures import recall
@@ -61,15 +61,16 @@ def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_w
         pd.testing.assert_frame_equal(table, mine.tables[name].head(len(table)))
     assert list(mine.tables["statistics"]["variant"][len(without.tables["statistics"]) :]) == ["recall"] * 3
     assert "ecall" not in without.page
-    assert len(without.figure().axes) == len(mine.figure().axes) - 1 == 3
+    assert len(without.figure().axes) == len(mine.figure().axes) - 1 == 4
     mine.measurements.write(tmp_path / "kept")
     kept = Card(measurements.read(tmp_path / "kept"), 20)
     assert kept.page == mine.page
     pd.testing.assert_frame_equal(kept.tables["recall"], mine.tables["recall"])
 
 
-def test_the_page_says_that_random_weights_recall_nothing(mine):
-    assert "Recall is too near to chance" in mine.page
+def test_random_weights_recall_nothing(mine):
+    part = mine.others["recall"]
+    assert "Recall is too near to chance" in sentences.on_recall(part, mine.measurements.recall.words)
     assert re.search(r"^\| recall \| 5 contexts of 61 words.* 3 \|$", mine.page, re.MULTILINE)
     ends = mine.tables["statistics"].query("variant == 'recall' and statistic != 'accuracy'")
     assert ends["value"].isna().all()

@@ -128,3 +128,20 @@ def test_recall_is_told_by_place_where_there_is_enough(accuracy, ends, shape):
     assert re.search(rf"{re.escape(str(Interval(accuracy, accuracy - 0.09, accuracy + 0.09)))}.* 0\.005", sentence)
     assert ("by probability" in sentence) == (shape is not None)
     assert shape is None or shape.replace("token", "eighth") in sentence
+
+
+@pytest.mark.parametrize(
+    ("loss", "named"),
+    [
+        ((6.6, 6.4, 6.8), "no better than chance"),
+        ((5.9, 5.7, 6.1), "no better than chance"),  # not separable
+        ((5.0, 4.8, 5.2), "no better than the frequencies"),
+        ((4.0, 3.4, 4.6), "no better than the frequencies"),
+        ((4.0, 3.6, 4.4), None),
+    ],
+)
+def test_a_loss_that_is_not_below_that_of_frequencies_is_told(loss, named):
+    values = pd.DataFrame({"estimator": "none", "variant": "loss", "statistic": "mean", "value": loss})
+    part = CardPart(8, 9, 0.999, values.assign(replicate=[-1, 0, 1]), {})
+    said = sentences.on_chance(part, 6.0, 4.5)
+    assert (named in said and "4.5." in said and " 6," in said) if named else said == ""

@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM
 
+from position_card.measures import quantities as of_batches
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.quantities import loss
 from position_card.measures.recency import recency
@@ -112,6 +113,18 @@ def test_the_loss_of_a_large_vocabulary_is_right_to_rounding():
 
     right = logits.double().log_softmax(-1)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]
     np.testing.assert_allclose(loss(Model(), tokens, 4), -right.mean(1), atol=3e-5, rtol=0)
+
+
+@pytest.mark.parametrize("first", [1, 3])
+def test_losses_of_all_tokens_are_logarithms_of_their_probabilities(read, prompts, first, monkeypatch):
+    monkeypatch.setattr(of_batches, "POSITIONS", 4)
+    found = measure_decoder(read["model"], prompts, 2 * N, quantities=Quantities(influence=False, losses_from=first))
+    with torch.no_grad():
+        logits = read["model"](torch.from_numpy(prompts)).logits.double()
+    right = logits.log_softmax(-1)[:, :-1].gather(-1, torch.from_numpy(prompts)[:, 1:, None])[..., 0]
+    np.testing.assert_allclose(found.losses, -right[:, first - 1 :], atol=1e-5)
+    np.testing.assert_allclose(found.loss, -right[:, first - 1 :].mean(1), atol=1e-5)
+    assert read["measured"].losses is None
 
 
 def test_prompts_keep_their_documents(read, prompts):
