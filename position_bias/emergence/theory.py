@@ -624,9 +624,11 @@ def _profile(row: Array, depth: int, **points: float) -> pd.DataFrame:
 
 
 def decay_peaks(tokens: int) -> pd.DataFrame:
-    """Theorem 4.5: find where the last row of P^(t) is largest, content-free, for each m of `DECAYS` and t = 1, 2, ...
+    """Theorem 4.5: return where the last row of P^(t) of `tokens` tokens is largest, and where the theorem expects it.
 
-    One observation a row: decay (m), depth (t), peak (measured) and critical (predicted).
+    Attention is content-free with a decay mask. One row for each slope m of `DECAYS` and each t from 1 to the largest
+    of `DEPTHS`: decay (m), depth (t), peak and critical. Peak is the measured distance from the last token (`peak`),
+    and critical is x* (`decay_peak`), not rounded.
     """
     measured = []
     for m in DECAYS:

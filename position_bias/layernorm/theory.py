@@ -83,10 +83,11 @@ def gram_recursion(n: int, alpha: float, rho: float, strength: float, layers: in
 
 
 def embedded(alphas: Array, lengths: Array) -> Array:
-    """Return the expected Gram matrix of embeddings whose moments depend on the position, `[n]`, `[n]` -> `[n, n]`.
+    """Return the expected inner products of embeddings, whose anisotropy and length depend on the position, `[n, n]`.
 
-    Token i has length l_i and a share alpha_i of its square along the common direction, so that two tokens have the
-    product l_i l_j sqrt(alpha_i alpha_j).
+    `alphas` and `lengths` are `[n]`. Token i has the length l_i, and a share alpha_i (0 to 1) of its square lies
+    along a direction that all tokens have in common. So two different tokens have the expected product
+    l_i l_j sqrt(alpha_i alpha_j), and a token with itself has l_i^2.
     """
     common = np.sqrt(alphas) * lengths
     gram = np.outer(common, common)

@@ -124,16 +124,20 @@ def by_scheme(postnorm: PostNorm, task: str) -> list[Trial]:
 
 
 def by_width(postnorm: PostNorm) -> list[Trial]:
-    """Widths of the minimal transformer around v - 1."""
-    numbers = postnorm["dimension"]
-    smallest = {trial.scheme: trial for trial in by_scheme(postnorm, f"{COMPLEMENT}{numbers['vocabulary']}")}
+    """Trials of the minimal transformer at widths around v - 1, on the Set Complement Task of v tokens.
+
+    One trial for each of the schemes and widths of the section `dimension`, which also says v and how many seeds. All
+    else, such as the learning rate of a scheme, is that of `by_scheme`; labels have the width, too.
+    """
+    dimension = postnorm["dimension"]
+    minimal_trials = {trial.scheme: trial for trial in by_scheme(postnorm, f"{COMPLEMENT}{dimension['vocabulary']}")}
     return [
-        smallest[scheme]._replace(
-            size=smallest[scheme].size | {"width": width},
-            seeds=list(range(numbers["seeds"])),
-            labels={"scheme": scheme, "width": width} | smallest[scheme].labels,
+        minimal_trials[scheme]._replace(
+            size=minimal_trials[scheme].size | {"width": width},
+            seeds=list(range(dimension["seeds"])),
+            labels={"scheme": scheme, "width": width} | minimal_trials[scheme].labels,
         )
-        for scheme, width in product(numbers["schemes"], numbers["widths"])
+        for scheme, width in product(dimension["schemes"], dimension["widths"])
     ]
 
 

@@ -370,14 +370,18 @@ def _counted(share: float) -> Estimate:
 
 
 def on_drawings(curves: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
-    """Put bloom-176b beside the claims, by curves that the authors drew, with the columns variant, token and share.
+    """Compare profiles of bloom-176b that the authors drew with the claims of the paper; only Table 2 is judged.
 
-    One drawn curve of each rollout and of the measured influence is all that is known, and no prompt behind it: what is
-    read from them has no interval, so it is shown, and speaks of no claim. Table 2 is the exception: by the triangle
-    inequality (b) and (c) stay closer than (a) unless the influence lies .28 of the length from what was drawn, so that
-    the drawn distances are taken as known. The authors' configurations gave (a), (b) and (c) the slopes
-    2^(-8 h / heads), content without the factor 1/sqrt(head_dim), and lambda by the estimator of their first version.
-    Returns rows of `judge.COLUMNS`, without verdict but for Table 2.
+    `curves` has the columns variant, token and share: one profile for each of the rollouts (a), (b) and (c), and one
+    for the influence (d). Only these drawings are known, without the prompts behind them. So numbers that are read from
+    them have no interval; they are shown, and speak of no claim.
+
+    Table 2 is the exception, whose drawn distances are taken as known. By the triangle inequality, (b) and (c) are
+    closer to the influence than (a), unless the true influence lies .28 of the length of the prompt from the drawn one.
+
+    The authors' configurations gave (a), (b) and (c) the slopes 2^(-8 h / heads), content without the factor
+    1/sqrt(head_dim), and lambda by the estimator of their first version. Returns rows of `judge.COLUMNS` at the scale
+    "paper"; all but those of Table 2 are not testable here.
     """
     statistics = (statistic for statistic in _drawn(curves) if statistic.name in predictions)
     return table("structural", "paper", judge(statistics, predictions))

@@ -4,8 +4,8 @@
 
 The text is the meaning of the key; messages and docs/configuration.md show it. What values of one section must be to
 each other is said by `__post_init__`, whose ValueError begins with the key: `warmup = 60 leaves no step after it; ...`.
-`running.configuration` checks a configuration with pydantic, which calls the methods below. This module imports nothing
-itself, since jobs import modules that have sections, and have no pydantic.
+`workflow.configuration` checks a configuration with pydantic, which calls the methods below. This module imports
+nothing itself, since jobs import modules that have sections, and have no pydantic.
 """
 
 from collections.abc import Callable, Mapping

@@ -241,7 +241,11 @@ def _require_gpus(count: int, device: str | None) -> None:
 
 
 def _text(typed: str) -> Text:
-    """Read a text. Raises RefusedError for what is none."""
+    """Read the text that the command line names: `typed` is a path, an id of the hub, a corpus of this project or "-".
+
+    Returns its documents, cut to `texts.CHARACTERS` characters together, the name to show, and where they come from in
+    words. Raises RefusedError where no text can be read.
+    """
     from position_card.card import texts
     from position_card.texts import corpus
 

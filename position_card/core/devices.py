@@ -138,7 +138,10 @@ def _folder_of_locks() -> Path:
 
 
 def _locks(file: Path, locks: ExitStack) -> bool:
-    """Take the lock of a file until `held` ends, unless another has it."""
+    """Try to lock a file, without waiting: False where another job has the lock, and True where it was taken.
+
+    The lock is kept until `locks` is closed. Raises InputError where the file cannot be opened.
+    """
     try:
         descriptor = _opened(file)
     except OSError as error:

@@ -132,11 +132,10 @@ def revision(record: str | Path) -> str | None:
 
 
 def model_place(place: str | Path) -> Path:
-    """Return where the model at `place` lies, which is its directory, or the record that `fetch_model` wrote.
+    """Return where a model lies: its directory, or its GGUF file.
 
-    It is a directory, or the GGUF file of a package.
-
-    Raises InputError where a file of the record is gone or has another size.
+    `place` is the directory itself, or the record (JSON) that `fetch_model` wrote. Raises InputError where the record
+    cannot be read, where the hub's cache has lost the model, or where a file of the record is gone or has another size.
     """
     place = Path(place)
     if place.is_dir():
@@ -148,20 +147,20 @@ def model_place(place: str | Path) -> Path:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"record {place} cannot be read: {' '.join(str(error).split())}; {again}") from error
     if is_package(source):
-        directory = Path(next(iter(sizes)))
+        found = Path(next(iter(sizes)))  # the file, which is recorded by its whole path
     elif is_directory(source):
-        directory = Path(source)
+        found = Path(source)
     else:
         try:
-            directory = _snapshot(source, facts["revision"], local_files_only=True)
+            found = _snapshot(source, facts["revision"], local_files_only=True)
         except InputError as error:
             raise InputError(f"{error}; {again}") from error
     for name, size in sizes.items():
-        file = directory / name  # of a package, the name is the whole path
+        file = found / name  # a name that is a whole path stays as it is
         there = file.stat().st_size if file.is_file() else 0
         if there != size:
             raise InputError(f"model {source} is not whole: {name} has {there} of {size} bytes; {again}")
-    return directory
+    return found
 
 
 def stamp(place: Path) -> list[tuple[str, int, int]]:
