@@ -14,6 +14,7 @@ FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times 
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]
 COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
 SINKS = [*CONFIGURATION, "seed", "state", "tau", "token", "value"]  # of a table of attention sinks
+LATER = ", later queries"  # after a state there: of the queries alone that read five tokens or more
 TOGETHER = ["vocabulary", "study", "depth"]  # networks that are trained equally long
 AS_RELEASED = " as released"  # after the name of a network in the settings of the authors' code
 PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)

@@ -17,6 +17,7 @@ import pandas as pd
 from position_bias.emergence import accuracy_gaps, released_code
 from position_bias.emergence.accuracy_gaps import (
     CONFIGURATION,
+    LATER,
     PAIR_NAMES,
     curves,
     final_gaps,
@@ -390,7 +391,8 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
     """The sink metric of the centre nodes, a statistic for each, beside other tokens and two nulls (K.4).
 
     The query token, which it alone can read, is none of the others. Where rounding decides whether uniform attention
-    has a sink, nothing that compares with it is judged.
+    has a sink, nothing that compares with it is judged. Of what uniform attention has over all queries a part is
+    arithmetic: so many have few tokens to read. So its claim is judged on later queries.
     """
     alone = sinks[(sinks["encoding"] == "none") & (sinks["depth"] == SHALLOW)].sort_values("token", kind="stable")
     alone = alone[alone["token"] < alone["token"].max()]
@@ -420,6 +422,11 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
                 setting = {"vocabulary": vocabulary, "mask": mask, "token": token}
                 of = dict.fromkeys(columns, (Configuration(vocabulary, study, mask, "none", SHALLOW),))
                 yield _statistic("sink metric", columns, setting, of, item=item)
+                of_later = metric.get((*shown, mask, "trained" + LATER), {})  # older tables of evidence/ have none
+                if mask in compared and token in of_later:
+                    null_later = metric[*shown, mask, "uniform" + LATER][token]["value"].iloc[0]
+                    beside = {name: of_later[token], "uniform attention": of_later[token].assign(value=null_later)}
+                    yield _statistic("sink metric of later queries", beside, setting, of, item=item)
         for narrow, wide in list(pairwise(compared))[-1:] if with_window else ():
             wider = _less(metric[*shown, wide, "trained"][1], metric[*shown, narrow, "trained"][1])
             of_null = null[wide][1]["value"].iloc[0] - null[narrow][1]["value"].iloc[0]

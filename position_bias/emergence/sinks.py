@@ -8,22 +8,27 @@ import pandas as pd
 import torch
 
 from position_bias.emergence import networks, sequences
+from position_bias.emergence.accuracy_gaps import LATER
 from position_bias.emergence.task import Omega, RetrievalTask
 from position_bias.emergence.training import Member
 from position_bias.small_networks.ensemble import Parameters
 from position_card.rollout import attention
 from position_card.rollout.attention import Array
 
+FEW = 5  # tokens: a query that reads fewer has a weight above 1/FEW on one of them, whatever it attends to
 PART = 250  # sequences whose attention is in memory at once, at most
 
 
-def sink_metric(maps: Array, mask: attention.Mask, thresholds: Sequence[float]) -> Array:
+def sink_metric(maps: Array, mask: attention.Mask, thresholds: Sequence[float], least: int = 1) -> Array:
     """Attention Sink_j of K.4 for maps `[..., layers, T, T]`: `[..., thresholds, T]`, a mean over layers.
 
-    The share, of the queries that `mask` lets read token j, of those whose weight on it exceeds the threshold.
+    The share, of the queries that `mask` lets read token j, of those whose weight on it exceeds the threshold. Only
+    queries are counted that read at least so many tokens; NaN where none of them reads token j.
     """
-    above = np.stack([(maps > threshold).sum(axis=-2) for threshold in thresholds], axis=-2)
-    return (above / mask.sum(axis=0)).mean(axis=-3)
+    counted = mask.sum(axis=1) >= least
+    above = np.stack([(maps[..., counted, :] > threshold).sum(axis=-2) for threshold in thresholds], axis=-2)
+    readers = mask[counted].sum(axis=0)
+    return (above / np.where(readers > 0, readers, np.nan)).mean(axis=-3)
 
 
 def uniform_attention(mask: attention.Mask) -> Array:
@@ -44,7 +49,8 @@ def measure_sinks(
 
     Over `count` sequences free of position bias, in float64, with each common direction of `task.omegas`. Returns the
     table (mask, encoding, omega, seed, state, tau, token, value; the null has seed 0), and of the trained members, with
-    the first of these directions, the mean attention map and that of one sequence, each `[members, layers, T, T]`.
+    the first of these directions, the mean attention map and that of one sequence, each `[members, layers, T, T]`. Each
+    state has the metric once more, named with LATER, of the tokens that such queries read.
     """
     rows: list[pd.DataFrame] = []
     means, examples = [], []
@@ -63,7 +69,7 @@ def measure_sinks(
                 examples.append(example)
     for member in {m.network: m for m in reversed(members)}.values():
         mask = networks.mask(task, member.network)
-        null = sink_metric(uniform_attention(mask)[None], mask, thresholds)
+        null = _both_metrics(uniform_attention(mask)[None], mask, thresholds)
         for omega in task.omegas:
             rows.append(_rows(member, "uniform", null, thresholds).assign(seed=0, omega=omega))
     return pd.concat(rows, ignore_index=True), np.stack(means), np.stack(examples)
@@ -80,7 +86,7 @@ def _over_sequences(
     thresholds: Sequence[float],
     omega: Omega,
 ) -> tuple[Array, Array, Array]:
-    """The metric `[thresholds, T]`, the mean map and the first sequence's `[layers, T, T]`."""
+    """Both metrics `[2, thresholds, T]`, the mean map and the first sequence's `[layers, T, T]`."""
     world = sequences.world(task, [seed], "cpu")
     weights = {name: value.double() for name, value in parameters.items()}
     metrics, totals, examples = [], [], []
@@ -90,13 +96,21 @@ def _over_sequences(
         tokens, _ = sequences.plain_set(drawn)
         _, of_members = networks.represented(weights, stack, tokens.double())
         maps = of_members[0].transpose(0, 1).numpy()  # [S, layers, T, T]
-        metrics.append(sink_metric(maps, mask, thresholds).sum(axis=0))
+        metrics.append(_both_metrics(maps, mask, thresholds).sum(axis=1))
         totals.append(maps.sum(axis=0))
         examples.append(maps[0])
     return np.sum(metrics, axis=0) / count, np.sum(totals, axis=0) / count, examples[0]
 
 
-def _rows(member: Member, state: str, metric: Array, thresholds: Sequence[float]) -> pd.DataFrame:
-    threshold, token = np.meshgrid(thresholds, np.arange(1, metric.shape[-1] + 1), indexing="ij")
-    values = {"tau": threshold.ravel(), "token": token.ravel(), "value": metric.ravel()}
-    return pd.DataFrame(values).assign(**member.labels(), state=state)
+def _both_metrics(maps: Array, mask: attention.Mask, thresholds: Sequence[float]) -> Array:
+    """Return the metric of all queries and that of later ones, `[2, ..., thresholds, T]`."""
+    return np.stack([sink_metric(maps, mask, thresholds, least) for least in (1, FEW)])
+
+
+def _rows(member: Member, state: str, metrics: Array, thresholds: Sequence[float]) -> pd.DataFrame:
+    threshold, token = np.meshgrid(thresholds, np.arange(1, metrics.shape[-1] + 1), indexing="ij")
+    rows = [
+        pd.DataFrame({"tau": threshold.ravel(), "token": token.ravel(), "value": metric.ravel(), "state": name})
+        for name, metric in zip((state, state + LATER), metrics, strict=True)
+    ]
+    return pd.concat(rows).dropna(subset="value").assign(**member.labels())

@@ -165,6 +165,16 @@ def test_each_centre_node_is_beside_other_tokens_and_two_nulls(everything, shown
         assert_units(found.table, expected)
 
 
+def test_later_queries_are_beside_uniform_attention_of_later_queries(everything):
+    """Tables that lack them, such as older ones of evidence/, have no such row."""
+    network, at = "gaussian/prefix", ("gaussian", "prefix", "prefix4")
+    found = statistic(everything, "sink metric of later queries", network, mask="prefix4", token=3)
+    trained = {seed: SINKS[*at, "trained, later queries", seed, 3] for seed in range(5)}
+    assert_units(found.table, {network: trained, "uniform attention": [0.01] * 5})
+    older = {key: sink for key, sink in SINKS.items() if not key[3].endswith("later queries")}
+    assert "sink metric of later queries" not in {one.name for one in statistics(sinks=older)}
+
+
 @pytest.mark.parametrize("network", ["gaussian/window", "fixed/window", "gaussian/residual-window"])
 def test_windows_whose_sinks_rounding_decides_are_not_compared(network):
     """Weights of a window of 5 equal the threshold, .2: whether they exceed it, rounding decides."""
@@ -224,6 +234,7 @@ def test_a_seed_that_was_seen_before_counts_in_every_row_of_it():
         ("lost middle", "gaussian/residual/causal/decay"): (1, 1),
         ("first-last gap by window", "wider"): (1, 2),
         ("sink metric", "fixed/window"): (15 + 2, 2),
+        ("sink metric of later queries", "fixed/window"): (1, 2),
         ("sink metric by window", "fixed/window"): (2, 2),
     }
 

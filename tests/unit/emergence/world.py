@@ -105,9 +105,11 @@ def sinks_of(masks=SINK_MASKS, seeds=5):
         mask, at = key[2], token <= centres_of(key[2])
         wider = 0.01 * int(mask.removeprefix("window")) if mask.startswith("window") else 0
         world[*key, "uniform", 0, token] = 0.2 * at
+        world[*key, "uniform, later queries", 0, token] = 0.01 * at
         for one in range(seeds):
             noise = 0.02 * one + 0.001 * rng.normal()
             world[*key, "trained", one, token] = 0.1 + (0.5 + wider) * at + noise
+            world[*key, "trained, later queries", one, token] = 0.05 + 0.5 * at + noise
             world[*key, "untrained", one, token] = 0.1 + 0.15 * at + 0.5 * noise
     return world
 
