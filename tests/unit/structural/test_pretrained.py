@@ -128,6 +128,9 @@ def test_values_are_those_of_the_formulas(tables, files):
     replaced = np.log(changed[REPLACED])
     ratios = replaced[:, 0] - replaced[:, [positions.index(each) for each in middle]].mean(-1)
     assert values["one", N, FIRST, "replacement", 2] == pytest.approx(ratios[4:6].mean(), rel=1e-5)
+    shares = found.influence.astype(float).mean(0)
+    moved = np.maximum(shares / shares.sum() - 1 / N, 0).sum()  # what has to leave positions that have too much
+    assert values["one", N, "total variation to influence", "uniform", -1] == pytest.approx(moved, rel=1e-5)
     drawn = tables["profiles"].set_index(["weights", "measure", "position"])["value"]
     for network in ("gradient", "replacement"):  # figures draw what is judged
         assert drawn["hub", network, N - 1] == pytest.approx(np.exp(values["one", N, LAST, network].mean()))
