@@ -3,6 +3,7 @@
 A configuration is read by its sections, never handed on whole. tools/reference.py writes its page.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -94,8 +95,8 @@ class Settings:
     """Every key of config.yaml."""
 
     scale: Annotated[
-        Literal["laptop", "longer", "paper", "test"],
-        "the size of this run, shown beside every verdict; longer is between laptop and paper",
+        Literal["default", "longer", "paper", "test"],
+        "how long this run trains, told beside every verdict; longer is between default and paper",
     ]
     device: Annotated[Device, "where models run; auto takes a GPU if one is visible to the job"]
     devices: Annotated[
@@ -130,6 +131,21 @@ FAULTS = (  # what single sections do not show
     emergence_settings.faults,
     postnorm_settings.faults,
 )
+
+
+def trained(config: Mapping[str, Any]) -> dict[str, str]:
+    """For how long the networks of each paper train, in words, by its name in the configuration."""
+    postnorm_parts = ("set_complement", "languages", "averaging", "stability")
+    iterations = {
+        "emergence": config["emergence"]["training"]["iterations"].values(),
+        "layernorm": [config["layernorm"]["trained"]["iterations"]],
+        "postnorm": [config["postnorm"][part]["iterations"] for part in postnorm_parts],
+    }
+    spans = {paper: sorted({min(each), max(each)}) for paper, each in iterations.items()}
+    told = {paper: "-".join(f"{number:,}" for number in span) for paper, span in spans.items()}
+    return {"structural": f"{config['training']['steps']:,} steps"} | {
+        paper: f"{numbers} iterations" for paper, numbers in told.items()
+    }
 
 
 def default() -> dict[str, Any]:

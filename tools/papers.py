@@ -123,7 +123,7 @@ class Page:
     def verdict(self, claim: str) -> str:
         """The word of the scorecard for a claim, and its scale where this is smaller than the claim's."""
         row = self.every.loc[claim].to_dict()
-        return f"**{row['verdict']}**" + ("" if own_scale(row) else f" ({pages.SCALE_NAMES[row['scale']]})")
+        return f"**{row['verdict']}**" + ("" if own_scale(row) else f" ({pages.told_scale(row)})")
 
     def item(self, name: str, anchor: str, images: str, shown: str) -> str:
         """A line of the table of a paper's figures and tables: its name, ours in small, what it shows, and verdicts."""
@@ -201,10 +201,10 @@ def judged(row: Mapping[Any, Any]) -> str:
     """The verdict, its scale, how many comparisons support it, and the verdicts of other scales."""
     parts = [f"**{row['verdict']}**"]
     if row["needs"] != NOTHING and row["verdict"] != rule.UNTESTABLE:
-        parts.append(pages.SCALE_NAMES[row["scale"]])
+        parts.append(pages.told_scale(row))
     parts += degree(row)
     for scale, models, word in OTHER_SCALE.findall(str(row["by scale"])):
-        parts += [f"{pages.SCALE_NAMES[scale]}{models}: {word}"] if word != row["verdict"] else []
+        parts += [f"{pages.told_scale(row, scale)}{models}: {word}"] if word != row["verdict"] else []
     return "<br>".join(parts)
 
 

@@ -250,10 +250,10 @@ def _sources(config: Config) -> Iterator[str]:
                 f"measure.models = {name!r} is of family {family}, which has no ALiBi: rollouts (a) to (c) do not "
                 "apply to it; name it in layernorm.pretrained alone, or measure it with position-card"
             )
-    if config["evidence"]["group"] and config["scale"] == "laptop":
+    if config["evidence"]["group"] and config["scale"] == "default":
         group = config["evidence"]["group"]
         yield (
-            f"scale = 'laptop' trains no longer than the default run, and evidence.group = {group!r} keeps long runs; "
+            f"scale = 'default' trains no longer than the default run, and evidence.group = {group!r} keeps long runs; "
             "name config/paper.yaml before the overlay"
         )
     if OFFLINE in config["hub_models"]:

@@ -19,13 +19,13 @@ from position_bias.verdicts.judge import (
     judge,
     percentiles,
     published,
+    resampled_interval,
     student,
     table,
 )
 from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
 from position_card.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 from position_card.rollout.last_row import last_row
-from position_card.rollout.statistics import percentile_interval
 from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 Predictions = Mapping[str, list[Predicted]]
@@ -183,7 +183,8 @@ def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) 
             for estimator in _estimators(statistic, pair, comparison)
         }
         resampled = np.stack(list(differences.values()))
-        ends = percentile_interval(resampled[:, 1:].T, level)
+        documents = int(of_comparison["resampled"].iloc[0])
+        ends = resampled_interval(resampled[:, 1:].T, documents, level)
         estimates = zip(differences, resampled[:, 0], *ends, strict=True)
         rows += [(*labels, *contrast, *map(float, estimate)) for contrast, *estimate in estimates]
     return pd.DataFrame(rows, columns=COMPARED)

@@ -15,9 +15,10 @@ import pandas as pd
 from position_bias.language_models.names import with_shown_names
 from position_bias.structural.monotonicity import Monotonicity, monotonicity, pooled, released_kernel
 from position_bias.structural.similarity import WAYS, similarities
+from position_bias.verdicts.judge import resampled_interval
 from position_card.core import runtime
 from position_card.core.artifacts import TensorFile
-from position_card.rollout.statistics import percentile_interval, resampled_weights
+from position_card.rollout.statistics import resampled_weights
 
 LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]
 REGIONS = {"diagonal": "within diagonal", "below": "within off-diagonal", "between": "1 - JS"}  # in Table 5
@@ -60,7 +61,7 @@ def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:
 def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
     """Section 6.1: is the shift of the diagonal one for all heads? From mean logits on the diagonal and below it.
 
-    `share` of all layers and heads have a mean shift of the sign that their mean has, with the percentile interval
+    `share` of all layers and heads have a mean shift of the sign that their mean has, with the interval
     [low, high] over `resampled` documents; `mean` and `deviation` are those of the shift over layers and heads, as
     logits.
     """
@@ -70,8 +71,8 @@ def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) 
         by_prompt = (logits["diagonal"] - logits["below"]).reshape(len(logits["below"]), -1)
         mean = by_prompt.mean(axis=0)
         weights = resampled_weights(logits["documents"], replicates, runtime.seed(seed, "shift"))
-        low, high = map(float, percentile_interval(_share_of_sign(weights[1:] @ by_prompt), level))
         resampled = len(np.unique(logits["documents"]))
+        low, high = map(float, resampled_interval(_share_of_sign(weights[1:] @ by_prompt), resampled, level))
         interval = {"share": float(_share_of_sign(mean)), "low": low, "high": high, "resampled": resampled}
         rows.append({**_labels(file.labels), **interval, "mean": mean.mean(), "deviation": mean.std()})
     return pd.DataFrame(rows)

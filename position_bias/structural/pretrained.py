@@ -194,11 +194,8 @@ def _by_document(setting: Mapping[str, Any], statistic: str, network: str, value
 
 
 def _ends(setting: Mapping[str, Any], network: str, effects: Effects, elsewhere: bool = False) -> Iterator[Row]:
-    """The first word, the last one and, where there is one, the start token, each over the middle."""
-    places = {FIRST: effects.first, LAST: effects.n - 1}
-    if effects.first and not elsewhere:
-        places["log start token / middle"] = 0
-    for statistic, position in places.items():
+    """The first word and the last one, each over the middle."""
+    for statistic, position in {FIRST: effects.first, LAST: effects.n - 1}.items():
         name = statistic + (ELSEWHERE if elsewhere else "")
         yield from _by_document(setting, name, network, effects.logs(position))
 
@@ -213,7 +210,7 @@ def _of_gradients(measured: DecoderMeasurement) -> Iterator[Row]:
 
 
 def _of_interventions(measured: DecoderMeasurement, changed: Mapping[str, Array]) -> Iterator[Row]:
-    """What replacement, smaller steps, a deletion, another first token and a moved one do to the trained model."""
+    """What replacement, smaller steps, another first token and a moved one do to the trained model."""
     setting, gradient = measured.setting, measured.gradient
     some = gradient.some(len(changed[REPLACED]))
     replaced = some._replace(effects=changed[REPLACED])
@@ -222,10 +219,6 @@ def _of_interventions(measured: DecoderMeasurement, changed: Mapping[str, Array]
     at_once = changed[REPLACED][: len(changed[DELETED])]
     for name, effects in {**{step: changed[step] for step in STEPS}, "step of 100 %": at_once}.items():
         yield from _by_document(setting, FIRST, name, some._replace(effects=effects).logs(some.first))
-    at_first = at_once[:, list(some.positions).index(some.first)]
-    for name, effects in ((DELETED, changed[DELETED]), (REPLACED, at_first)):
-        logs = by_document(np.log(np.where(effects > 0, effects, np.nan)), some.documents)
-        yield from _by_document(setting, "log change at the first word", name, logs)
     other = some._replace(effects=changed[OTHER_FIRST][:, some.positions])
     yield from _by_document(setting, FIRST, "gradient with another first token", other.logs(some.first))
     place = middle_position(some.n)
@@ -274,14 +267,11 @@ def _resampled(
 
 
 def _of_rollouts(measured: DecoderMeasurement, replicates: int, seed: int) -> Iterator[Row]:
-    """How far rollouts lie from the measured influence, and the share of the first token, in each resample."""
+    """How far rollouts lie from the measured influence, in each resample."""
     quantities, documents = measured.quantities, measured.quantities.documents
     weights = resampled_weights(documents, replicates, seed)
     profiles = {variant.name: variant.profiles(weights) for variant in variants(quantities, ROLLOUTS, [FROBENIUS])}
     influence = profiles["influence"]
-    for network in ("influence", "measured"):
-        shares = np.log(profiles[network][:, 0])
-        yield from _resampled(measured, "log share of the first token", network, shares, documents)
     others = {name: ROLLOUTS[name] for name in ("influence", ROTARY)}
     by_lambda = {variant.estimator: variant for variant in variants(quantities, others, tuple(LAMBDAS))}
     rotary = {said: by_lambda[estimator].profiles(weights) for estimator, said in LAMBDAS.items()}

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from scipy.special import ndtr
 
 from position_bias.verdicts.registry import Predicted
 from position_bias.verdicts.rule import LEAST_SEEDS, UNTESTABLE, Word, word_of_interval
 from position_card.core.runtime import InputError
-from position_card.rollout.statistics import mean_and_interval, percentile_interval
+from position_card.rollout.statistics import Array, mean_and_interval, percentile_interval, t_quantile
 
 PREDICTION = ("relation", "bound", "margin")  # the columns of a prediction
 
@@ -48,6 +50,7 @@ KEYS = (
     "model",  # whose it is, where it is of a language model: its seeds and data sets are not further models
 )
 
+FEW = 30  # units whose resamples spread too little for plain percentiles
 GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
 
@@ -73,11 +76,24 @@ def student(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     return Estimate(mean, low, high, len(present), len(values) - len(present))
 
 
+def resampled_interval(resamples: npt.ArrayLike, n: int, level: float) -> tuple[Array, Array]:
+    """Percentiles over resamples of n units, `[R, ...]` -> two of `[...]`.
+
+    Resamples of few units spread less than samples do, and normal quantiles are too small for them. Of fewer than FEW,
+    percentiles are therefore taken as far out as Student's interval lies: the expanded percentile interval (Hesterberg
+    2015, What teachers should know about the bootstrap, Section 5). Like percentiles it is the same on every scale.
+    """
+    if 1 < n < FEW:
+        tail = float(ndtr(-np.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1)))
+        level = 1 - 2 * tail
+    return percentile_interval(resamples, level)
+
+
 def percentiles(n: int) -> Estimator:
-    """Percentiles over bootstrap replicates of `n` documents or contexts; the unit ESTIMATE is the value itself."""
+    """The interval of resamples of `n` documents or contexts; the unit ESTIMATE is the value itself."""
 
     def estimate(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
-        low, high = map(float, percentile_interval(values[values.index != ESTIMATE], level))
+        low, high = map(float, resampled_interval(values[values.index != ESTIMATE], n, level))
         return Estimate(float(values.loc[ESTIMATE]), low, high, n)
 
     return estimate

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from position_bias.verdicts import registry, rule, scorecard
-from position_bias.verdicts.registry import AND, KINDS, OURS, SCALES, WHOSE
+from position_bias.verdicts.registry import AND, DEFAULT, KINDS, OURS, SCALES, WHOSE
 from position_bias.verdicts.rule import MEANING, UNTESTABLE
 from position_bias.verdicts.scorecard import effect
 
@@ -56,19 +56,25 @@ FINDINGS = {  # question -> figure and claims
 
 
 def scorecard_outputs(
-    checks: list[pd.DataFrame], claims: Path, additions: Path, published: Path, level: float
+    checks: list[pd.DataFrame],
+    claims: Path,
+    additions: Path,
+    published: Path,
+    level: float,
+    trained: Mapping[str, str],
 ) -> dict[str, pd.DataFrame | str]:
     """The scorecard, the same of our additions, and every comparison behind both.
 
     Tables are csv, additions and comparisons, pages md, additions_md and comparisons_md, and txt is a text. `checks`
-    are the tables of checks in the order of the two registries; `published` is published/values.csv. Raises InputError
-    as `scorecard.scorecard` does.
+    are the tables of checks in the order of the two registries; `published` is published/values.csv. `trained` tells
+    by paper for how long the default run trains. Raises InputError as `scorecard.scorecard` does.
     """
     registered = (*registry.every_claim(claims), *registry.every_addition(additions))
     by_name = dict(zip(registry.claim_tables(registered), checks, strict=True))
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
     printed = dict(zip(values["id"], values["value"], strict=True))
     cards = scorecard.scorecard(registered, by_name, printed, level)
+    cards.insert(list(cards).index("scale") + 1, "default run", cards["paper"].map(dict(trained)).fillna(""))
     theirs, ours = (cards[(cards["whose"] == OURS) == of_us] for of_us in (False, True))
     theirs = theirs.drop(columns="question")
     rows = scorecard.comparisons(registered, by_name, level)
@@ -81,6 +87,13 @@ def scorecard_outputs(
         "comparisons": rows,
         "comparisons_md": compared(rows).to_markdown(index=False) + "\n",
     }
+
+
+def told_scale(row: Mapping[Hashable, Any], scale: str = "") -> str:
+    """The scale of a verdict in words, or another one of a claim: the default run is told by how long it trains."""
+    scale = scale or row["scale"]
+    trained = row.get("default run")
+    return trained if scale == DEFAULT and isinstance(trained, str) and trained else SCALE_NAMES[scale]
 
 
 def as_stated(table: pd.DataFrame) -> pd.Series:
@@ -158,7 +171,7 @@ def page_of_additions(table: pd.DataFrame) -> str:
 def _at(row: Mapping[Hashable, Any], scale: str) -> str:
     """Where a claim has its verdict: its scale in words, and whether the claim is about it."""
     about = "the scale of the claim" if row["own scale"] else "a smaller scale"
-    return f" at {about} ({SCALE_NAMES[row['scale']]})" if scale else ""
+    return f" at {about} ({told_scale(row)})" if scale else ""
 
 
 def _parts(row: Mapping[Hashable, Any], finding: str) -> Iterator[str]:

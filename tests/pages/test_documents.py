@@ -93,7 +93,7 @@ def test_the_scorecard_that_is_kept_is_of_the_registry(claims, both):
     stated = [(claim.id, *(getattr(claim, column) for column in columns)) for claim in claims]
     assert list(both[["claim", *columns]].itertuples(index=False, name=None)) == stated
     # all scales but the first are those of evidence/
-    assert {"laptop"} <= set(both["scale"]) <= {"laptop", "longer", "pretrained", "paper"}
+    assert {"default"} <= set(both["scale"]) <= {"default", "longer", "pretrained", "paper"}
 
 
 def test_what_is_open_says_what_would_decide_it(both):

@@ -105,4 +105,4 @@ def test_no_two_long_runs_keep_the_same_under_the_same_settings():
 
 def test_every_table_of_evidence_carries_the_name_of_its_scale():
     for path in (ROOT / "evidence").rglob("*.csv"):
-        assert set(pd.read_csv(path)["scale"]) <= {"laptop", "longer", "pretrained", "paper"}, path
+        assert set(pd.read_csv(path)["scale"]) <= {"default", "longer", "pretrained", "paper"}, path

@@ -19,8 +19,11 @@ NAMES = ("structural", "emergence", "layernorm", "postnorm")
 TEXTS = {path.stem: (ROOT / f"docs/papers/{path.name}").read_text() for path in papers.TEXTS.glob("*.md")}
 ROW = re.compile(r'^\| <a id="([\w-]+)"></a>(.*?) \| (.*?) \| (.*?) \| \*\*(.+?)\*\*(.*?) \| (.*?) \|$', re.MULTILINE)
 WITH_INTERVAL = re.compile(r"(-?[\d.,e-]+) \[(-?[\d.e-]+), (-?[\d.e-]+)\]")
-SCALES = {"default run": "laptop", "longer training": "longer", "pretrained models": "pretrained"}
-SCALES |= {"the paper's scale": "paper"}
+SCALES = {  # of verdicts, in words; the default run is told by how long it trains
+    **{"longer training": "longer", "pretrained models": "pretrained", "the paper's scale": "paper"},
+    **{"300 steps": "default", "1,000-2,500 iterations": "default"},
+    **{"700 iterations": "default", "150-4,000 iterations": "default"},
+}
 
 
 def spoken(text):

@@ -53,19 +53,16 @@ EFFECTS = {  # statistic -> network -> mean over documents, in a world that is a
     f"{FIRST}, elsewhere": {"gradient": 0.7},
     f"{LAST}, elsewhere": {"gradient": 0.7},
     "spearman of lambda with depth": {"frobenius": -0.6},
-    "log start token / middle": {"gradient": 2.5, "replacement": 2.9},
-    "log change at the first word": {"deletion": -3.7, "replacement": -3.7},
     "W to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "half": 0.5, "uniform": 0.3},
     "total variation to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "uniform": 0.3},
     "W to influence by lambda": {"token": 0.05, "frobenius": 0.05},
-    "log share of the first token": {"measured": -0.5, "influence": -1.5},
     f"{FIRST} of means": {"gradient": 1.3, "replacement": 0.1},
     "log first eighth / middle": {"recall": 0.6},
     "log last eighth / middle": {"recall": 0.3},
     "rank correlation of places": {"gradient": 0.2, "replacement": 0.1, "rotary": 0.9, "measured": 0.0},
 }
 DISTANCES = ("W to influence", "total variation to influence", "W to influence by lambda")
-OF_MEANS = (*DISTANCES, "log share of the first token", f"{FIRST} of means", *list(EFFECTS)[-3:])
+OF_MEANS = (*DISTANCES, f"{FIRST} of means", *list(EFFECTS)[-3:])
 
 
 def judged(values, occasion=checks.STANDARD):
@@ -470,7 +467,7 @@ def test_documents_are_units_and_resamples_of_means_replicates():
     units = values.pivot(index=["statistic", "unit"], columns="network", values="value")
     distances = units.loc["W to influence"]
     for asked, of_units, estimate in (
-        ((LAST, "replacement", ""), units.loc[LAST, "replacement"], student),
+        ((FIRST, "replacement", ""), units.loc[FIRST, "replacement"], student),
         (("W to influence", "half", "rotary"), distances["half"] - distances["rotary"], percentiles(20)),
     ):
         found = row(judged_decoders(values), f"pretrained, ours: {asked[0]}", *asked[1:])

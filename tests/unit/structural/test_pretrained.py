@@ -100,13 +100,13 @@ def tables(files):
     return pretrained.pretrained_tables(measured, changed, "one", N, REPLICATES, 0.95, 0)
 
 
-def test_everything_that_is_predicted_of_a_decoder_without_start_token_is_measured(tables):
+def test_everything_that_is_predicted_of_a_decoder_is_measured(tables):
     rows = checks.on_decoders([tables["values"]], PREDICTED, 0.95)
     asked = {
         (name, row.network, row.other)
         for name, of_name in PREDICTED.items()
         for row in of_name
-        if name.startswith(tuple(SEEN_BEFORE)) and "start token" not in name and row.item != "recall by place"
+        if name.startswith(tuple(SEEN_BEFORE)) and row.item != "recall by place"
     }
     measured = rows[rows["n"] > 0]
     assert set(measured[["statistic", "network", "other"]].itertuples(index=False, name=None)) == asked
@@ -137,8 +137,6 @@ def test_values_are_those_of_the_formulas(tables, files):
     means = changed[REPLACED].mean(0)
     ratio = means[-1] / means[[positions.index(each) for each in middle]].mean()
     assert values["one", N, f"{LAST} of means", "replacement", -1] == pytest.approx(np.log(ratio), rel=1e-5)
-    share = found.influence.mean(0)[0] / found.influence.mean(0).sum()
-    assert values["one", N, "log share of the first token", "influence", -1] == pytest.approx(np.log(share), rel=1e-5)
     assert (
         values["one", N, "W to influence", "rotary", -1]
         == values["one", N, "W to influence by lambda", "frobenius", -1]

@@ -31,7 +31,7 @@ def measured(*models, dataset="prose", estimators=("frobenius", "token"), checkp
 
 def beside(found, name="table2"):
     joined = tables.distances(found, PRINTED, ["wasserstein"], name)
-    return printed_tables.distances(joined, DRAWN, BOUNDS, name, "laptop")
+    return printed_tables.distances(joined, DRAWN, BOUNDS, name, "default")
 
 
 def test_table_2_has_the_drawn_model_and_what_no_influence_can_have():
@@ -54,7 +54,7 @@ def test_ours_has_the_papers_lambda_its_interval_scale_and_documents():
     }
     assert own["low"].tolist() == pytest.approx([0.09, 0.29, 0.49])
     assert own["printed"].isna().all()
-    assert set(own["scale"]) == {"laptop"}
+    assert set(own["scale"]) == {"default"}
     assert set(own["n"]) == {"7 documents"}
 
 
@@ -79,7 +79,7 @@ def test_table_1_has_the_layers_of_released_schedules_beside_printed_depths(tmp_
     printed = pd.read_csv(ROOT / "published/structural_models.csv").assign(seed=tables.PUBLISHED)
     trained = pd.DataFrame([{"model": "mpt", "seed": 0, "layers": 12, "parameters": 700_000}])
     pd.concat([trained, printed]).to_csv(tmp_path / "table1.csv", index=False)
-    shown = printed_tables.table1(tmp_path / "table1.csv", MIXING, "laptop")
+    shown = printed_tables.table1(tmp_path / "table1.csv", MIXING, "default")
     depths = shown[(shown["quantity"] == "depth") & shown["printed"].notna()]
     assert len(depths) == 5
     assert depths["printed"].tolist() == depths["ours"].tolist()
@@ -93,9 +93,9 @@ def test_table_5_has_the_papers_way_of_this_run_and_of_long_ones():
     run = pd.DataFrame([*levels], columns=["way", "region", "layer"]).assign(model="bloom", dataset="prose", prompts=9)
     run = run.assign(value=np.arange(12) / 20, p05=0.0, p95=1.0)
     kept = run.assign(model="bloom-1000", prompts=1000, scale="longer")
-    shown = printed_tables.table5(run, [kept], "laptop")
+    shown = printed_tables.table5(run, [kept], "default")
     assert shown[["model", "scale", "n"]].drop_duplicates().values.tolist() == [
-        ["bloom", "laptop", "9 prompts"],
+        ["bloom", "default", "9 prompts"],
         ["bloom-1000", "longer", "1000 prompts"],
     ]
     assert shown["ours"].tolist() == [0.05, 0.15, 0.05, 0.15]

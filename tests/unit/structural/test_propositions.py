@@ -397,7 +397,7 @@ def test_hidden_states_of_any_layers_stay_below_the_bound_of_the_proof(seed, mix
 
 
 def test_every_prediction_of_theory_holds():
-    checks = checks_theory.proposition_checks(ROOT / "published/predictions.csv", "laptop")
+    checks = checks_theory.proposition_checks(ROOT / "published/predictions.csv", "default")
     assert list(checks.columns) == [*COLUMNS, *KEYS]
     assert set(checks["verdict"]) == {"holds"}
     assert not checks.duplicated(["claim", *KEYS]).any()

@@ -1,6 +1,7 @@
 """The judge on tables made by hand, estimators beside scipy and their definitions, and files that are no registry."""
 
 import math
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 from string import Formatter
@@ -23,15 +24,18 @@ from position_bias.verdicts.judge import (
     judge,
     percentiles,
     published,
+    resampled_interval,
     student,
     table,
     worst,
     worst_among,
 )
 from position_bias.verdicts.registry import OR, Predicted, Relation, every_prediction, predictions
+from position_card.rollout.statistics import percentile_interval
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/verdicts.md").read_text()
 RELATIONS = get_args(Relation)
 REGISTERED = every_prediction(ROOT / "published/predictions.csv")
 PREDICTED = [field.name for field in fields(Predicted)]
@@ -83,9 +87,39 @@ def test_student_is_scipys_interval_of_units_with_a_value(values, level):
 
 def test_percentiles_are_those_of_replicates_beside_the_estimate():
     replicates = pd.Series([50.0, *np.arange(101.0)], index=[ESTIMATE, *range(101)]).sample(frac=1, random_state=1)
-    assert percentiles(12)(replicates, ABOVE, 0.8) == pytest.approx((50, 10, 90, 12, 0, False))
+    assert percentiles(30)(replicates, ABOVE, 0.8) == pytest.approx((50, 10, 90, 30, 0, False))
     replicates[ESTIMATE] = -7.0  # outside of all replicates
-    assert percentiles(12)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 12, 0, False))
+    assert percentiles(30)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 30, 0, False))
+
+
+def test_percentiles_of_few_units_lie_as_far_out_as_student():
+    """At 12 units Student's quantile over the spread of resamples is 2.299, beyond which a normal has 1.08 %."""
+    low, high = resampled_interval(np.arange(10_001.0), 12, 0.95)
+    beyond = scipy.stats.norm.sf(scipy.stats.t.ppf(0.975, 11) * math.sqrt(12 / 11))
+    assert (low, high) == pytest.approx((10_000 * beyond, 10_000 * (1 - beyond)))
+    assert beyond == pytest.approx(0.0108, abs=5e-5)
+
+
+def missed(units, level=0.95, worlds=2000, resamples=400):
+    """Percent of worlds whose log ratio of two means, of log-normal values correlated by .5, the interval misses."""
+    rng = np.random.default_rng(units)
+    shared, own = rng.standard_normal((worlds, units, 1)), rng.standard_normal((worlds, units, 2))
+    values = np.exp(0.9 * np.sqrt(0.5) * (shared + own))
+    weights = rng.multinomial(units, np.full(units, 1 / units), resamples) / units
+    ratios = np.log(np.einsum("rn,wnk->rwk", weights, values))
+    ends = [
+        interval(ratios[..., 0] - ratios[..., 1])
+        for interval in (lambda of: percentile_interval(of, level), lambda of: resampled_interval(of, units, level))
+    ]
+    return [round(100 * float(((low > 0) | (high < 0)).mean()), 1) for low, high in ends]
+
+
+@pytest.mark.parametrize("units", [11, 16, 22])
+def test_the_page_says_how_often_intervals_of_few_units_miss(units):
+    (row,) = re.findall(rf"^\| {units} \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
+    plain, ours = missed(units)
+    assert (float(row[0]), float(row[1])) == (plain, ours)
+    assert 5 < ours < 0.8 * plain
 
 
 @given(

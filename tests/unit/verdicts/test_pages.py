@@ -95,7 +95,7 @@ def test_an_entry_says_what_would_decide_and_no_missing_number():
 
 
 def test_comparisons_of_the_scale_that_decides_come_first():
-    rows = pd.concat([at("laptop", DOWN_ROW, OTHER_UP), at("paper", UP_ROW)])
+    rows = pd.concat([at("default", DOWN_ROW, OTHER_UP), at("paper", UP_ROW)])
     found = scorecard.comparisons([CLAIM], {TABLE: rows}, 0.95)
     assert list(found) == list(scorecard.COMPARISON_COLUMNS)
     assert found["decides"].tolist() == [True, False, False]

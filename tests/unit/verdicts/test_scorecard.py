@@ -177,7 +177,9 @@ def test_the_seeds_that_suffice_are_counted():
     assert unit == "seeds"
     beside = dataclasses.replace(claim_of_form("all"), needs="iterations")
     lost = check(-0.05, 0.06, quantity="another gap")  # which decides, whatever is near or missing
-    tables = {TABLE: pd.concat([at("laptop", UP_ROW, OTHER_UP, check(*UP, quantity="third")), at("paper", near, lost)])}
+    tables = {
+        TABLE: pd.concat([at("default", UP_ROW, OTHER_UP, check(*UP, quantity="third")), at("paper", near, lost)])
+    }
     found = scorecard.scorecard([beside], tables, {"a": ""}, 0.95)["would decide"].item()
     assert re.fullmatch(r"\d+ to \d+ seeds", found)
 
@@ -233,25 +235,25 @@ def where(found):
 @pytest.mark.parametrize(
     ("tables", "expected"),
     [
-        ([at("laptop", UP_ROW)], ("holds", False, "laptop", "laptop: holds")),
+        ([at("default", UP_ROW)], ("holds", False, "default", "default: holds")),
         ([at("paper", UP_ROW)], ("holds", True, "paper", "paper: holds")),
-        ([at("laptop", DOWN_ROW), at("paper", UP_ROW)], ("holds", True, "paper", "paper: holds; laptop: fails")),
-        ([at("laptop", UP_ROW), at("longer", DOWN_ROW)], ("fails", False, "longer", "longer: fails; laptop: holds")),
+        ([at("default", DOWN_ROW), at("paper", UP_ROW)], ("holds", True, "paper", "paper: holds; default: fails")),
+        ([at("default", UP_ROW), at("longer", DOWN_ROW)], ("fails", False, "longer", "longer: fails; default: holds")),
         (
-            [at("laptop", UP_ROW), at("paper", OPEN_ROW)],
-            ("undecided", True, "paper", "paper: undecided; laptop: holds"),
+            [at("default", UP_ROW), at("paper", OPEN_ROW)],
+            ("undecided", True, "paper", "paper: undecided; default: holds"),
         ),
         # a row that the larger scale lacks
         (
-            [at("laptop", UP_ROW, OTHER_UP), at("paper", UP_ROW)],
-            ("undecided", True, "paper", "paper: undecided; laptop: holds"),
+            [at("default", UP_ROW, OTHER_UP), at("paper", UP_ROW)],
+            ("undecided", True, "paper", "paper: undecided; default: holds"),
         ),
         (
-            [at("laptop", UP_ROW, OTHER_UP), at("paper", check(-0.2, 0.01))],
-            ("fails", True, "paper", "paper: fails; laptop: holds"),
+            [at("default", UP_ROW, OTHER_UP), at("paper", check(-0.2, 0.01))],
+            ("fails", True, "paper", "paper: fails; default: holds"),
         ),
         # no interval at the larger one
-        ([at("laptop", UP_ROW), at("paper", check(0.2, 0))], ("holds", False, "laptop", "laptop: holds")),
+        ([at("default", UP_ROW), at("paper", check(0.2, 0))], ("holds", False, "default", "default: holds")),
     ],
 )  # fmt: skip
 def test_the_largest_scale_with_intervals_decides_alone(tables, expected):
@@ -267,18 +269,18 @@ def models_at(scale, value, names):
 @pytest.mark.parametrize(
     ("larger", "smaller", "expected"),
     [
-        ((DOWN, "d"), (UP, "abc"), ("holds", "laptop", "laptop (3 models): holds; longer (1 model): fails")),
-        ((DOWN, "def"), (UP, "abc"), ("fails", "longer", "longer (3 models): fails; laptop (3 models): holds")),
-        ((UP, "d"), (UP, "abc"), ("holds", "longer", "longer (1 model): holds; laptop (3 models): holds")),
+        ((DOWN, "d"), (UP, "abc"), ("holds", "default", "default (3 models): holds; longer (1 model): fails")),
+        ((DOWN, "def"), (UP, "abc"), ("fails", "longer", "longer (3 models): fails; default (3 models): holds")),
+        ((UP, "d"), (UP, "abc"), ("holds", "longer", "longer (1 model): holds; default (3 models): holds")),
     ],
 )
 def test_one_larger_model_does_not_override_three(larger, smaller, expected):
-    found = judged_at(models_at("longer", *larger), models_at("laptop", *smaller), unit="model")
+    found = judged_at(models_at("longer", *larger), models_at("default", *smaller), unit="model")
     assert (found["verdict"], found["scale"], found["by scale"]) == expected
 
 
 def test_what_no_short_run_could_show_is_judged_at_longer_ones_alone():
-    short = at("laptop", UP_ROW)
+    short = at("default", UP_ROW)
     found = judged_at(short, would_test="more iterations")
     assert (found["verdict"], found["would decide"]) == ("not testable here", "more iterations")
     assert found["rows: not testable here"] == 1
@@ -298,25 +300,25 @@ def test_exceptions_are_named_with_their_numbers():
 
 
 def test_missing_rows_are_named():
-    found = judged_at(at("laptop", UP_ROW, OTHER_UP), at("paper", UP_ROW))
+    found = judged_at(at("default", UP_ROW, OTHER_UP), at("paper", UP_ROW))
     assert re.findall(r"\d+|another gap", found["decides"]) == [*"2211", "another gap"]
     assert "missing" in found["would decide"]
 
 
 def test_a_claim_that_needs_nothing_is_settled_at_any_scale():
-    assert where(judged_at(at("laptop", DOWN_ROW), needs="nothing")) == ("fails", True, "laptop", "laptop: fails")
+    assert where(judged_at(at("default", DOWN_ROW), needs="nothing")) == ("fails", True, "default", "default: fails")
 
 
 def test_other_words_change_no_verdict():
     reworded = {**UP_ROW, "quantity": "the same gap in other words", "item": "Figure 3"}
-    as_worded, other = (where(judged_at(at("laptop", DOWN_ROW), at("paper", row))) for row in (UP_ROW, reworded))
+    as_worded, other = (where(judged_at(at("default", DOWN_ROW), at("paper", row))) for row in (UP_ROW, reworded))
     assert as_worded == other
 
 
 def test_what_a_larger_scale_lacks_is_judged_at_the_smaller():
     nothing = check(math.nan, 0.1)
-    found = judged_at(at("laptop", UP_ROW), at("paper", nothing))
-    assert where(found) == ("holds", False, "laptop", "laptop: holds")
+    found = judged_at(at("default", UP_ROW), at("paper", nothing))
+    assert where(found) == ("holds", False, "default", "default: holds")
     assert judged_at(at("paper", nothing))["verdict"] == "not testable here"
 
 

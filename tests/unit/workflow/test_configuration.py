@@ -195,7 +195,7 @@ FAULTS = [
     ({"hub_datasets.web.source": "package:there"},),
     ({"hub_models.large.positions": "none"},),
     ({"hub_models.large.source": "~/models/large"},),
-    ({"scale": "laptop"},),
+    ({"scale": "default"},),
     ({"emergence.sinks.threshold": 0.21},),
     ({"layernorm.trained.warmup": 700},),
     ({"postnorm.depth.length": 9},),
