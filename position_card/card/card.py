@@ -79,7 +79,8 @@ class Card:
 
         - `profile`: share of each `position`, from 0 on, in the influence, in a rollout or in a baseline (`variant`);
           the shares of a variant sum to 1.
-        - `layers`: residual mixing lambda of each `layer`, from 1 on, between 0 and 1, by `estimator`.
+        - `layers`: residual mixing lambda of each `layer`, from 1 on, between 0 and 1, by `estimator`, and the share of
+          its attention that goes `to no token`.
         - `distances`: mean attention weight by `layer` and `distance` in tokens.
         - `replacement`: mean total variation, between 0 and 1, where the token at a `position` is replaced.
         - `recall`: probability and accuracy of the right word by the `place` of the passage, `n` in words.
