@@ -413,9 +413,11 @@ def _grouped_bars(axes: Axes, shown: Gaps, by: str, looks: Mapping[Any, Look]) -
     for value, look in looks.items():
         of_value, at = shown.where(**{by: value}), np.arange(len(PAIRS)) + places[value]
         if len(of_value.shorter):
-            heights = of_value.shorter.set_index("pair")["gap"].reindex(list(PAIRS))
+            short = of_value.shorter.set_index("pair").reindex(list(PAIRS))
             edge: dict[str, Any] = {"edgecolor": look.colour, "linewidth": 0.4}
-            axes.bar(at, heights, 0.96 * width, color=pale(look.colour), **edge)
+            axes.bar(at, short["gap"], 0.96 * width, color=pale(look.colour), **edge)
+            if of_value.longest.empty:  # then it is what verdicts are about
+                _intervals(axes, at, short, "black", halo=True)
         if len(of_value.longest):
             means = of_value.longest.set_index("pair").reindex(list(PAIRS))
             axes.bar(at, means["gap"], own * width, color=look.colour)

@@ -59,6 +59,9 @@ def bars_of_gaps(longest, column, colour, shorter=None, **keys):
             named = of(table, **keys)[[column, "pair", "gap"]].itertuples(index=False, name=None)
             bars |= {(shade(value), NAMES.index(pair)): gap for value, pair, gap in named}
             drawn.append(of(table, **keys)["gap"])
+    if shorter is not None:  # whose intervals are drawn where they are all there is
+        alone = of(shorter, **keys)
+        drawn.append(alone.loc[~alone[column].isin(means[column]), ["low", "high"]])
     return Panel(drawn, bars=bars)
 
 
