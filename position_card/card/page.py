@@ -253,6 +253,13 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
         if before
         else "none: the tokenizer puts no token before a text",
     )
+    held = [
+        f"{count} of {measurements.lengths[int(n)].prompts} prompts of {n} tokens hold {code(token)}"
+        for n, prompts in facts["prompts"].items()
+        for token, count in prompts.get("special", {}).items()
+    ]
+    if held:
+        yield "special tokens in the text", "; ".join(held)
     windows = {window for window in measurements.lengths[max(measurements.lengths)].windows if window is not None}
     latest = " or ".join(map(str, sorted(windows)))
     yield "attention reads", f"the latest {latest} tokens in some layers" if windows else "all earlier tokens"

@@ -23,7 +23,7 @@ from position_card.core.runtime import InputError, seed
 from position_card.measures import spans
 from position_card.measures.cost import operations_per_second
 from position_card.models import opening
-from position_card.models.tokens import TokenIds, encoded
+from position_card.models.tokens import TokenIds, encoded, special_tokens, without_start
 
 TEXTS = 4  # other texts that replace each span, one after the other; replacement is their mean
 
@@ -73,7 +73,10 @@ def plan_spans(
     tokenizer, before = subject.tokenizer, subject.before
     documents = list(first_characters(CHARACTERS, others))
     spans.require_three(texts)
+    first = without_start(texts[0], tokenizer, before)
+    start_twice, texts = first != texts[0], [first, *texts[1:]]
     tokens = span_tokens(texts, tokenizer)
+    whole = set(np.concatenate(tokens).tolist())
     n, most = len(spans.joined(tokens, range(len(tokens)), before)), opening.longest(subject.config)
     if most is not None and n > most:
         raise InputError(f"the prompt has {n} tokens, but {subject.name} takes {most}; shorten it")
@@ -95,6 +98,8 @@ def plan_spans(
         "sha256": hashlib.sha256("".join(texts).encode()).hexdigest(),
         "tokens": n,
         "before": [tokenizer.id_to_token(token) for token in before],
+        "start left out": start_twice,
+        "special": [tokenizer.id_to_token(token) for token in special_tokens(tokenizer) if token in whole],
         "orders": len(orders),
         "recut": recut,
         "texts": TEXTS,

@@ -219,7 +219,10 @@ class Spans:
         yield "spans", facts["parted"]
         yield "tokens", self._recut()
         before = " ".join(map(code, facts["before"]))
-        yield "special tokens", f"the tokenizer puts {before} before every prompt" if before else "none before a prompt"
+        start = f"the tokenizer puts {before} before every prompt" if before else "none before a prompt"
+        start += "; that at the beginning of the prompt is left out" if facts.get("start left out") else ""
+        held = " ".join(map(code, facts.get("special", [])))
+        yield "special tokens", f"{start}; the prompt holds {held}" if held else start
         read = facts["read"]
         documents = counted(read["documents"], "document")
         yield (

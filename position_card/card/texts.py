@@ -120,11 +120,13 @@ class PromptSet(NamedTuple):
     tokens: TokenIds  # [N, n]
     documents: NDArray[np.int64]  # which document each is of [N]
     entropy: float  # of the frequencies of tokens in all windows of this length, in nats
+    special: Mapping[str, int]  # how many prompts hold a special token of the text, by the token
 
     def facts(self) -> dict[str, Any]:
         """Return what a card says of the prompts, and a digest of their tokens, which tells them from others."""
         digest = hashlib.sha256(self.tokens.tobytes()).hexdigest()
-        return {"documents": len(np.unique(self.documents)), "entropy": self.entropy, "sha256": digest}
+        documents = len(np.unique(self.documents))
+        return {"documents": documents, "entropy": self.entropy, "special": dict(self.special), "sha256": digest}
 
 
 def draw_prompts(
@@ -138,9 +140,15 @@ def draw_prompts(
     """Draw up to `most` prompts of each length n that the text has at least LEAST of, by `sample_seed`.
 
     A prompt is the tokens `before`, which the tokenizer puts first by itself, and a window of one document; none twice.
-    Raises InputError where the text has too few of every length.
+    Documents that begin with these tokens, written out, do not get them twice. What special tokens prompts hold besides
+    is announced. Raises InputError where the text has too few of every length.
     """
     sets, counts = {}, {}
+    given, texts = texts, [tokens.without_start(text, tokenizer, before) for text in texts]
+    if twice := sum(one != other for one, other in zip(given, texts, strict=True)):
+        start = "".join(str(tokenizer.id_to_token(token)) for token in before)
+        announce(f"{start}, with which {twice} of {len(texts)} documents begin, is there once: the tokenizer puts it")
+    special = tokens.special_tokens(tokenizer)
     for n in lengths:
         if n <= len(before) + 1:
             continue
@@ -152,7 +160,12 @@ def draw_prompts(
         order = np.random.default_rng(seed(sample_seed, "card", n)).permutation(len(windows))[:most]
         documents, token_ids = zip(*(windows[place] for place in order), strict=True)
         every = np.concatenate([window for _, window in windows])
-        sets[n] = PromptSet(tokens.preceded(before, np.stack(token_ids)), np.array(documents), _entropy(every))
+        drawn = np.stack(token_ids)
+        holding = {str(tokenizer.id_to_token(token)): int((drawn == token).any(-1).sum()) for token in special}
+        holding = {token: count for token, count in holding.items() if count}
+        for token, count in holding.items():
+            announce(f"{count} of {len(drawn)} prompts of {n} tokens hold {token}, a special token")
+        sets[n] = PromptSet(tokens.preceded(before, drawn), np.array(documents), _entropy(every), holding)
     if not sets:
         longest = max((len(tokens.encoded(tokenizer, text).ids) for text in texts), default=0)
         raise InputError(

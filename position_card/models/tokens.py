@@ -203,6 +203,19 @@ def encoded(tokenizer: Tokenizer, text: str) -> Encoding:
         raise InputError(f"the tokenizer fails on {text!r:.40} ({reason:.200}); use that of the model") from error
 
 
+def without_start(text: str, tokenizer: Tokenizer, before: Sequence[int]) -> str:
+    """Return a text without the special tokens `before` at its beginning, which the tokenizer puts there by itself."""
+    start = "".join(str(tokenizer.id_to_token(token)) for token in before)
+    while start and text.startswith(start):
+        text = text[len(start) :]
+    return text
+
+
+def special_tokens(tokenizer: Tokenizer) -> list[int]:
+    """The ids of the special tokens of a tokenizer, in order."""
+    return sorted(token for token, added in tokenizer.get_added_tokens_decoder().items() if added.special)
+
+
 def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
     """Return the token ids of all `texts`, the end-of-text token after each; int32 [tokens]."""
     end = np.array([tokenizer.token_to_id(END_OF_TEXT)], dtype=np.int32)

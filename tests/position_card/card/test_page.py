@@ -41,6 +41,9 @@ FACTS = {
 }
 
 
+HELD = {"12": {"documents": 5, "entropy": 4.25, "sha256": "cd", "special": {"<end>": 4}}}
+
+
 def measured(n, *, rotary=True, windows=(None, 4)):
     rng = np.random.default_rng(n)
     fitted = rng.normal(0, 1, (LAYERS, HEADS, n))
@@ -136,6 +139,8 @@ def test_what_turned_means_explain_of_a_kernel_is_told():
         ((8, 12), {}, "special tokens", ("`<s>`",)),
         ((12,), {"before": ["<|a|>", "`"]}, "special tokens", (r"`<\ | a\ | >` `` ` ``",)),
         ((12,), {"before": []}, "special tokens", ("none",)),
+        ((12,), {"prompts": HELD}, "special tokens in the text", ("4 of 6 prompts of 12 tokens hold `<end>`",)),
+        ((12,), {"tokenizer": "text is split as by GPT-2"}, "tokenizer", ("split as by GPT-2",)),
         ((8, 12), {}, "attention reads", ("latest 4 tokens",)),
         ((8, 12), {}, "computed", ("float32", "cpu", "1.3 GB")),
         ((8, 12), {}, "text", ("./texts.jsonl", "3 documents", "0123456789ab")),

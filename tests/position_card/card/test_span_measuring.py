@@ -155,3 +155,16 @@ def test_what_was_measured_is_kept_unless_it_is_forced(asked, monkeypatch, capsy
 def test_what_cannot_be_done_is_refused_in_one_line(asked, here, assert_refused, typed, status, named):
     (here / "long.txt").write_text("a b c d\n\n" * 30)
     assert_refused(["./my-model", *typed.split()], status, named)
+
+
+def test_a_start_token_of_a_prompt_is_there_once_and_others_are_told():
+    tokenizer = numbered("w5")
+    tokenizer.add_special_tokens(["w5", "w6"])
+    text = [" ".join(f"w{(place * 7) % 40 + 8}" for place in range(100))]
+    pieces = ["w9 w10 \n\n", "w11 w6 w12\n\n", "w13"]
+    plain, marked = (
+        spans(llama(), tokenizer, [start + pieces[0], *pieces[1:]], texts=text, threads=1) for start in ("", "w5")
+    )
+    pd.testing.assert_frame_equal(plain.table, marked.table)
+    assert "`w5` before every prompt; the prompt holds `w6` |" in plain.page
+    assert "that at the beginning of the prompt is left out; the prompt holds `w6` |" in marked.page

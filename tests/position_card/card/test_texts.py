@@ -107,7 +107,7 @@ def test_prompts_are_windows_of_documents_behind_first_tokens(tokenizer):
     documents = [words(first, 60) for first in range(10)]
     found = texts.draw_prompts(documents, tokenizer, [3, 5], [12, 22], 8, sample_seed=0)
     assert {n: of.tokens.shape for n, of in found.items()} == {12: (8, 12), 22: (8, 22)}
-    for n, (prompts, numbers, _) in found.items():
+    for n, (prompts, numbers, *_) in found.items():
         firsts = dict(zip(numbers, prompts[:, 2] % 10, strict=True))
         # windows of ten or twenty words begin alike in a document
         assert len(firsts) == len(set(firsts.values())) == found[n].facts()["documents"]
@@ -141,3 +141,32 @@ def test_too_little_text_is_one_line(tokenizer):
         texts.draw_prompts([words(0, 50)], tokenizer, [], [9, 30, 60], 64, sample_seed=0)
     with refused("1 prompt of 30 tokens", "at least 8"):
         texts.draw_prompts([words(0, 50)], tokenizer, [], [30], 64, sample_seed=0)
+
+
+@pytest.fixture
+def starting(tokenizer):
+    """The same with special tokens 64 and 65, of which the first begins every text."""
+    tokenizer.add_special_tokens(["<s>", "<end>"])
+    return tokenizer
+
+
+def test_a_start_token_that_a_text_begins_with_is_there_once(starting, capsys):
+    plain = [words(place, 40) for place in range(8)]
+    marked = [f"<s>{text}" if place % 2 else f"<s><s>{text}" for place, text in enumerate(plain[:6])] + plain[6:]
+    expected = texts.draw_prompts(plain, starting, [64], [9], 64, 0)[9]
+    capsys.readouterr()
+    found = texts.draw_prompts(marked, starting, [64], [9], 64, 0)[9]
+    np.testing.assert_array_equal(found.tokens, expected.tokens)
+    assert (found.tokens[:, 1:] != 64).all()
+    assert "<s>, with which 6 of 8 documents begin" in capsys.readouterr().err
+    assert found.special == expected.special == {}
+    held = texts.draw_prompts(marked, starting, [], [8], 64, 0)[8]  # of a tokenizer that puts none, nothing is taken
+    assert (held.tokens == 64).sum() == 9
+
+
+def test_special_tokens_within_prompts_are_counted(starting, capsys):
+    documents = [words(place, 16) + (" <end> " if place < 3 else " ") + words(0, 15) for place in range(8)]
+    found = texts.draw_prompts(documents, starting, [64], [17], 64, 0)[17]
+    assert (found.tokens == 65).any(1).sum() == 3
+    assert f"3 of {len(found.tokens)} prompts of 17 tokens hold <end>" in capsys.readouterr().err
+    assert found.facts()["special"] == {"<end>": 3}
