@@ -106,6 +106,7 @@ def counted(small):
         "rollout": models * (2 * datasets + 1),  # standard and long on every data set, and before training
         **only(*(f"structural_{name}" for name in ("propositions", "shift", "monotonicity", "licences", "checks"))),
         **only(*(f"structural_table{number}" for number in range(1, 6)), "structural_spearman"),
+        **only(*(f"structural_printed_table{number}" for number in range(1, 6)), "structural_big_models"),
         "emergence_train": 4 if small else 12 + 8 + 1 + NORMALISED,  # by vocabulary
         "emergence_attention": 2 if small else 9,
         **only("emergence_gaps", "emergence_checks", "emergence_theorems"),
