@@ -13,7 +13,7 @@ from matplotlib.typing import ColorType as Colour
 from position_bias.verdicts.pages import COUNTED, KIND_NAMES
 from position_bias.verdicts.registry import KINDS, WHOSE
 from position_bias.verdicts.rule import ERRATUM, FAILS, HOLDS, MIXED, MOSTLY, NO_EFFECT, UNDECIDED, UNTESTABLE
-from position_card.drawing.looks import INDIGO, VERMILION, legend
+from position_card.drawing.looks import AMBER, INDIGO, TAN, VERMILION, VIOLET, legend
 from position_card.drawing.style import PAGE, SMALLEST
 
 _, SECONDARY = WHOSE
@@ -29,10 +29,10 @@ PAPERS = {
 
 COLOURS: dict[str, Colour] = {  # of verdicts, in their order: each is lighter than the one before
     HOLDS: INDIGO,
-    MOSTLY: "#5243a8",
+    MOSTLY: VIOLET,
     FAILS: VERMILION,
-    MIXED: "#b88a6c",
-    ERRATUM: "#ecab2e",
+    MIXED: TAN,
+    ERRATUM: AMBER,
     NO_EFFECT: "0.795",
     UNDECIDED: "0.898",
     UNTESTABLE: "white",

@@ -25,6 +25,7 @@ BLACK, REFERENCE = "black", "0.45"  # REFERENCE is what is there to compare with
 BLUE, ORANGE, GREEN, VERMILION, PINK = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
 BROWN, GREY, YELLOW, SKY = "#ca9161", "#949494", "#ece133", "#56b4e9"
 INDIGO, ROSE, OLIVE, WINE, TEAL = "#332288", "#cc6677", "#999933", "#882255", "#44aa99"
+VIOLET, TAN, AMBER = "#5243a8", "#b88a6c", "#ecab2e"
 
 SEQUENTIAL, DIVERGING = "viridis_r", "cividis_r"  # of numbers, and of numbers around 0; both the larger, the darker
 UNREAD = "white"  # keys of a map that the mask hides, unlike any colour of either
