@@ -18,7 +18,8 @@ OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_dr
 OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
 OF_DECODERS = ("structural_pretrained", "structural_draw_pretrained")
 OF_RECALL = ("structural_recall", "structural_draw_recall")
-AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_DECODERS, *OF_RECALL)
+OF_CHECKS = tuple(f"structural_draw_{name}" for name in ("decoders_ends", "decoders_rollouts", "other_models"))
+AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS, *OF_DECODERS, *OF_RECALL)
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
@@ -155,7 +156,7 @@ def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
         ({"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)}, ROLLED_OUT),
         (
             {"structural": {"recall": {"contexts": 5}}},
-            only("measure_recall", *OF_RECALL, "structural_checks", "structural_draw_pretrained"),
+            only("measure_recall", *OF_RECALL, "structural_checks", "structural_draw_pretrained", *OF_CHECKS),
         ),
         (
             {"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}},
