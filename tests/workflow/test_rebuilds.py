@@ -18,7 +18,9 @@ OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_dr
 OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
 OF_DECODERS = ("structural_pretrained", "structural_draw_pretrained")
 OF_RECALL = ("structural_recall", "structural_draw_recall")
-OF_CHECKS = tuple(f"structural_draw_{name}" for name in ("decoders_ends", "decoders_rollouts", "other_models"))
+OF_CHECKS = tuple(
+    f"structural_draw_{name}" for name in ("decoders_ends", "decoders_rollouts", "other_models", "distances")
+)
 AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS, *OF_DECODERS, *OF_RECALL)
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
