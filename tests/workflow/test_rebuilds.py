@@ -15,7 +15,10 @@ MODELS, DATASETS = WHOLE_JOBS["train"], WHOLE_JOBS["corpus"]
 DRAWN = drawn(small=True)
 OF_PROFILES = ("structural_draw_fig1", "structural_draw_fig3", "structural_draw_training")
 OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_draw_dichotomy")
-OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
+OF_STATISTICS = (
+    *("structural_table2", "structural_table3", "structural_table4", "structural_spearman"),
+    *("structural_printed_table2", "structural_printed_table3", "structural_printed_table4"),
+)
 OF_DECODERS = ("structural_pretrained", "structural_draw_pretrained")
 OF_RECALL = ("structural_recall", "structural_draw_recall")
 OF_CHECKS = tuple(
@@ -27,7 +30,13 @@ WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure"
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
 MEASURED_AGAIN = ROLLED_OUT | {
     **{name: SMALL_JOBS[name] for name in ("measure", "measure_snapshot", "measure_pretrained", "measure_copy")},
-    **only("structural_table5", "structural_monotonicity", "structural_draw_fig4", "structural_draw_fig5"),
+    **only(
+        "structural_table5",
+        "structural_printed_table5",
+        "structural_monotonicity",
+        "structural_draw_fig4",
+        "structural_draw_fig5",
+    ),
     **only("layernorm_checks", "layernorm_draw_pretrained"),
 }
 EVERY_FIGURE = only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
@@ -126,7 +135,7 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
         ),
         ([(STYLE, '"lines.linewidth": 1.2', '"lines.linewidth": 1.3')], EVERY_FIGURE),
         (
-            [(SINKS, "mask.sum(axis=0)).mean", "mask.sum(axis=1)).mean")],
+            [(SINKS, "mask[counted].sum(axis=0)", "mask[counted].sum(axis=1)")],
             draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS})
             | only("emergence_checks")
             | {"emergence_attention": SMALL_JOBS["emergence_attention"]},

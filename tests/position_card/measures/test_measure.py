@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM
 
-from position_card.measures import quantities as of_batches
+from position_card.measures import quantities
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.quantities import loss
 from position_card.measures.recency import recency
@@ -117,7 +117,7 @@ def test_the_loss_of_a_large_vocabulary_is_right_to_rounding():
 
 @pytest.mark.parametrize("first", [1, 3])
 def test_losses_of_all_tokens_are_logarithms_of_their_probabilities(read, prompts, first, monkeypatch):
-    monkeypatch.setattr(of_batches, "POSITIONS", 4)
+    monkeypatch.setattr(quantities, "POSITIONS", 4)
     found = measure_decoder(read["model"], prompts, 2 * N, quantities=Quantities(influence=False, losses_from=first))
     with torch.no_grad():
         logits = read["model"](torch.from_numpy(prompts)).logits.double()
