@@ -45,7 +45,8 @@ def decisive(
     labels = {claim: _series(shown[shown["claim"] == claim]) for claim in claims}
     lines = max(len(text) for series in labels.values() for text in series.values()) + 2
     rows = -(-len(claims) // ABREAST)
-    size = (PAGE, rows * (0.45 + LINE * (1.3 * len(models) + lines)))
+    above = max(len(balanced(titles[claim], PAGE / ABREAST - 0.5)) for claim in claims)
+    size = (PAGE, 0.3 + rows * (0.3 + LINE * (1.5 * len(models) + lines + above)))
     figure, grid = plt.subplots(rows, ABREAST, figsize=size, sharey=True, squeeze=False, label=label)
     for axes, claim in zip(grid.flat, claims, strict=False):
         of_claim = shown[shown["claim"] == claim]

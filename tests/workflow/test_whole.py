@@ -194,7 +194,7 @@ def test_a_claim_is_two_lines(mine):
     for file, line in lines:
         mine.append(file, f"{line}\n")
     mine.snakemake("results/tables/scorecard.csv --cores 1")
-    scores = pd.read_csv(mine.root / "results/tables/scorecard.csv").set_index("claim")
+    scores = pd.read_csv(mine.root / "results/tables/additions.csv").set_index("claim")
     assert scores.loc["layernorm-example", "statement"] == "RMSNorm makes heads attend to later tokens"
     rows = pd.read_csv(mine.root / "results/tables/layernorm/checks.csv")
     row, *_ = rows[rows["claim"] == "layernorm-example"].to_dict("records")
@@ -212,12 +212,15 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
     for recipe, text in zip(("model", "data"), RECIPES, strict=True):
         (mine.root / f"{recipe}.yaml").write_text(text)
     measured = {"measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
-    figures = [f"structural_draw_{name}" for name in ("fig2", "fig3", "fig4", "fig5", "training", "pretrained")]
-    tables = [f"structural_{name}" for name in (*TABLES, "spearman", "shift", "monotonicity", "checks")]
+    of_models = ("fig2", "fig3", "fig4", "fig5", "training", "pretrained")
+    of_checks = ("decoders_ends", "decoders_rollouts", "other_models", "distances")
+    figures = [f"structural_draw_{name}" for name in (*of_models, *of_checks)]
+    printed = [f"printed_{table}" for table in TABLES]
+    tables = [f"structural_{name}" for name in (*TABLES, *printed, "spearman", "shift", "monotonicity", "checks")]
     assert mine.planned("all --configfile model.yaml") == {"train": 1, **measured} | only(*figures, *tables)
-    printed = mine.snakemake("all -n --cores 1 --configfile model.yaml")
-    assert "model=shallow" in printed
-    assert "model=bloom" not in printed
+    plan = mine.snakemake("all -n --cores 1 --configfile model.yaml")
+    assert "model=shallow" in plan
+    assert "model=bloom" not in plan
 
     (mine.root / "texts").mkdir()
     lines = [json.dumps({"text": f"Document {i}. " + "What is read first is not always kept. " * 9}) for i in range(20)]
