@@ -82,9 +82,10 @@ class Card:
         - `layers`: residual mixing lambda of each `layer`, from 1 on, between 0 and 1, by `estimator`, and the share of
           its attention that goes `to no token`.
         - `distances`: mean attention weight by `layer` and `distance` in tokens.
+        - `loss`: mean cross entropy, in nats, of the token at each `position`, from 1 on.
         - `replacement`: mean total variation, between 0 and 1, where the token at a `position` is replaced.
         - `recall`: probability and accuracy of the right word by the `place` of the passage, `n` in words.
-        - `statistics`: ratios, distances and rank correlations by `variant`; the `loss` in nats a token.
+        - `statistics`: ratios, distances and rank correlations by `variant`; the loss in nats a token.
 
         `value` stands between `low` and `high`, the bounds of its interval. `docs/card.md` has every column.
         """

@@ -1,15 +1,19 @@
 """A card that was saved is opened again; what is no card, is damaged or of another version is refused in one line."""
 
+import inspect
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from position_card import load, measure
+from position_card import Card, load, measure
 from position_card.card import command, measurements
 from tests.position_card.card.conftest import TYPED, llama
 from tests.refusals import refused
+
+ROOT = Path(__file__).parents[3]
 
 
 def files(folder):
@@ -34,6 +38,13 @@ def test_a_card_that_was_saved_keeps_how_its_intervals_are_made(here, own_tokeni
     assert (again.replicates, again.level, again.seed) == (30, 0.5, 7)
     assert again.tables.keys() == card.tables.keys()
     assert all(again.tables[name].equals(table) for name, table in card.tables.items())
+
+
+def test_every_table_is_described_in_the_reference_and_on_the_page(kept):
+    tables = load(kept).tables
+    assert len(tables) > 5
+    for described in (inspect.getdoc(Card.tables), (ROOT / "docs/card.md").read_text()):
+        assert [name for name in tables if f"`{name}`" not in described] == []
 
 
 def test_opening_a_card_imports_no_torch(kept):
