@@ -21,6 +21,18 @@ def causal(logits: Array, window: int | None = None) -> Array:
     return np.asarray(weights / weights.sum(-1, keepdims=True))
 
 
+def labels(n: int) -> dict[str, str | int]:
+    """What stands beside each row of a table of comparisons, in the order of its columns."""
+    return {
+        "model": "bloom",
+        "checkpoint": "seed0/step9",
+        "dataset": "text",
+        "n": n,
+        "prompts": PROMPTS,
+        "resampled": PROMPTS,
+    }
+
+
 def made(rng: np.random.Generator, *, alibi: bool, n: int = 20, **changed: Any) -> Measurement:
     """A measurement of LAYERS layers of HEADS heads on PROMPTS prompts of n tokens, with everything that there can be.
 

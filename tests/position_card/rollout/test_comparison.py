@@ -10,18 +10,11 @@ from position_card.rollout.comparison import compare, summary
 from position_card.rollout.last_row import dense_last_row, rollout_matrix, transition
 from position_card.rollout.measurement import FORWARD
 from position_card.rollout.variants import variants
-from tests.measurements import LAYERS, PROMPTS, made
+from tests.measurements import LAYERS, PROMPTS, labels, made
 from tests.refusals import refused
 
 N = 9
-LABELS = {
-    "model": "bloom",
-    "checkpoint": "seed0/step9",
-    "dataset": "text",
-    "n": N,
-    "prompts": PROMPTS,
-    "resampled": PROMPTS,
-}
+LABELS = labels(N)
 
 
 @pytest.fixture(scope="module")

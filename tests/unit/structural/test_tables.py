@@ -4,17 +4,10 @@ import pytest
 
 from position_bias.structural.tables import distances, readable
 from position_card.rollout.comparison import compare, summary
-from tests.measurements import PROMPTS, made
+from tests.measurements import labels, made
 
 N = 9
-LABELS = {
-    "model": "bloom",
-    "checkpoint": "seed0/step9",
-    "dataset": "text",
-    "n": N,
-    "prompts": PROMPTS,
-    "resampled": PROMPTS,
-}
+LABELS = labels(N)
 
 
 @pytest.fixture(scope="module")
