@@ -229,8 +229,12 @@ def plain(row: Mapping[Any, Any]) -> str:
 def short(value: float) -> str:
     """A number of at most three digits, without the zero before its point: .0726, 13.6."""
     figures = 3 if abs(value) >= 0.001 else 2 if abs(value) >= 1e-5 else 1
-    digits = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{figures}g}"
-    return re.sub(r"^(-?)0\.", r"\1.", digits)
+    return without_zero(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{figures}g}")
+
+
+def without_zero(number: str) -> str:
+    """A written number without the zero before its point."""
+    return re.sub(r"^(-?)0\.", r"\1.", number)
 
 
 def span(values: Iterable[float]) -> str:
@@ -261,7 +265,7 @@ def cell(path: str, column: str = "value", digits: int = 0, **where: object) -> 
     if len(found := rows_of(path, **where)) != 1:
         raise InputError(f"{len(found)} rows of {path} have {where}")
     written = found[0][column]
-    return re.sub(r"^(-?)0\.", r"\1.", f"{float(written):.{digits}f}" if digits and written else written)
+    return without_zero(f"{float(written):.{digits}f}" if digits and written else written)
 
 
 def spanned(path: str, column: str = "value", **where: object) -> str:
