@@ -13,7 +13,6 @@ from position_bias.verdicts.judge import KEYS
 from position_card.core import artifacts
 from tests.worlds import judged
 
-CLAIMED = ("layernorm-full-mask", "layernorm-moments", "layernorm-mask-adds", "layernorm-premise")
 SETTING = {"tokens": 50, "width": 64, "sequences": 600, "limit_tokens": 1000, "seed": 3}
 
 
@@ -79,21 +78,28 @@ def test_the_theorem_holds_and_would_not_for_keys_in_reverse(table, monkeypatch)
 
 def test_a_wrong_mask_and_wrong_moments_are_noticed(monkeypatch):
     sampled, seen = runs(24, 64, 300), checks_theory.Runs.profile_recency
+    full, without = "recency with a full mask, residual 1", "recency with a full mask, residual 0"
+    added, more = "recency added by the causal mask", "recency with a full mask, more with residual"
 
-    def verdicts(wrong):
-        monkeypatch.setattr(checks_theory.Runs, "profile_recency", wrong)
-        by_claim = rows(checks_theory._moments(sampled)).groupby("claim")["verdict"]
-        return {claim: set(of_claim) for claim, of_claim in by_claim if claim}
+    def verdicts(profile_recency):
+        monkeypatch.setattr(checks_theory.Runs, "profile_recency", profile_recency)
+        table = rows(checks_theory._moments(sampled))
+        return {key: set(of_key) for key, of_key in table.groupby(["statistic", "network"])["verdict"]}
 
-    assert verdicts(seen) == {claim: {"holds"} for claim in CLAIMED} | {"layernorm-premise": {"holds", "fails"}}
+    right = verdicts(seen)
+    assert {without, full, added, more} < {statistic for statistic, _ in right}
+    assert {key for key, found in right.items() if found != {"holds"}} == {
+        ("recency with a causal mask, residual 1", "anisotropy falls")  # the paper's premise, which fails there
+    }
     always_causal = verdicts(lambda runs, profile, mask, *rest: seen(runs, profile, "causal", *rest))
-    assert always_causal["layernorm-full-mask"] == {"fails"}
-    assert "holds" not in always_causal["layernorm-mask-adds"]
+    assert always_causal[full, "alike"] == always_causal[without, "alike"] == {"fails"}
+    assert "holds" not in always_causal[added, "all"]
     turned = {"rises": "falls", "falls": "rises", "alike": "alike"}
     other_way = verdicts(
         lambda runs, profile, *rest: seen(runs, profile.replace(last := profile.split()[-1], turned[last]), *rest)
     )
-    assert other_way["layernorm-moments"] == {"fails"}
+    moments = [found for (statistic, network), found in other_way.items() if statistic == full and network != "alike"]
+    assert moments == [{"fails"}] * 4
 
 
 def test_a_wrong_closed_form_fails(monkeypatch):
