@@ -42,7 +42,7 @@ ROWS_OF_RELEASED = {  # of each model
     "structural-released-content": 1,
     "structural-printed-triangle": 1,
 }
-ON_DECODERS = ("structural-pretrained-", "structural-recall-", "structural-released-lambda")
+ON_DECODERS = ("structural-pretrained-", "structural-curve-", "structural-recall-", "structural-released-lambda")
 OURS = {claim for claim in CLAIMS if claim.startswith(ON_DECODERS)}
 FIRST, LAST = "log first / middle", "log last / middle"
 EFFECTS = {  # statistic -> network -> mean over documents, in a world that is as our claims say
@@ -57,7 +57,12 @@ EFFECTS = {  # statistic -> network -> mean over documents, in a world that is a
     "total variation to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "uniform": 0.3},
     "W to influence by lambda": {"token": 0.05, "frobenius": 0.05},
     f"{FIRST} of means": {"gradient": 1.3, "replacement": 0.1},
-    "log first eighth / middle": {"recall": 0.6},
+    "log first word / middle": {"step of 1 %": 1.2, "step of 100 %": 0.0}
+    | {"untrained step of 1 %": 1.0, "untrained step of 100 %": 1.0},
+    "log effect / straight line": {"first word": -0.6, "middle words": 0.9}
+    | {"untrained first word": 0.0, "untrained middle words": 0.0},
+    "log first eighth / middle": {"recall": 0.6, "step of 1 %": 0.3, "step of 100 %": -0.4}
+    | {"untrained step of 1 %": 1.0, "untrained step of 100 %": 1.0},
     "log last eighth / middle": {"recall": 0.3},
     "rank correlation of places": {"gradient": 0.2, "replacement": 0.1, "rotary": 0.9, "measured": 0.0},
 }
@@ -450,6 +455,13 @@ def test_the_table_of_more_documents_is_judged():
         ("total variation to influence", "measured", 0.5, {"pretrained-mean-attention"}),
         ("total variation to influence", "rotary", 0.5, {"pretrained-by-distance"}),
         ("W to influence by lambda", "token", 0.1, {"released-lambda"}),
+        ("log first word / middle", "step of 1 %", 0.05, {"curve-step"}),
+        ("log first eighth / middle", "step of 1 %", -0.4, {"curve-step"}),
+        ("log first eighth / middle", "step of 100 %", 0.25, {"curve-step", "curve-eighth"}),
+        ("log effect / straight line", "first word", -0.2, {"curve-line"}),
+        ("log effect / straight line", "middle words", 0.2, {"curve-line"}),
+        ("log first word / middle", "untrained step of 1 %", 1.4, {"curve-untrained"}),
+        ("log effect / straight line", "untrained middle words", 0.5, {"curve-untrained"}),
         ("log first eighth / middle", "recall", 0.0, {"recall-first"}),
         ("log last eighth / middle", "recall", -0.3, {"recall-last"}),
         ("rank correlation of places", "replacement", 0.7, {"recall-ranking"}),

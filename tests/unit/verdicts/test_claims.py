@@ -33,7 +33,7 @@ VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str).set_index("id")["
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
 ON_RELEASED = ("structural-printed-triangle", "structural-released-slopes", "structural-released-content")
-OF_DECODERS = ("structural-pretrained-", "structural-recall-", "structural-released-lambda")
+OF_DECODERS = ("structural-pretrained-", "structural-curve-", "structural-recall-", "structural-released-lambda")
 PRETRAINED = [claim for claim in CLAIMS if claim.startswith(OF_DECODERS)]
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
