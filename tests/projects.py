@@ -164,7 +164,7 @@ def stand_in(directory):
     from tests.ggufs import small
 
     small("llama", vocab_size=1000).save_pretrained(directory)
-    page = (ROOT / "docs/recipes.md").read_text()
+    page = (ROOT / "docs/dev/recipes.md").read_text()
     tokens.add_tokenizer(tokens.train_tokenizer([page], 1000), directory)
 
 

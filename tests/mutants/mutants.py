@@ -1,6 +1,6 @@
-"""Write docs/mutants.md: which of the smallest changes of each theorem its check notices.
+"""Write docs/dev/mutants.md: which of the smallest changes of each theorem its check notices.
 
-    PYTHONPATH=. python tests/mutants/mutants.py > docs/mutants.md
+    PYTHONPATH=. python tests/mutants/mutants.py > docs/dev/mutants.md
 
 A mutant is one of `mutant_list.py`, beside this file. It is noticed where the claim no longer holds by the rows of its
 table of checks, at sizes that take a fraction of a second. The page is written from the list; tests run every mutant.
@@ -94,7 +94,7 @@ def claims_that_hold() -> set[str]:
 
 
 def page() -> str:
-    """docs/mutants.md, from the list and the registry of claims."""
+    """docs/dev/mutants.md, from the list and the registry of claims."""
     registered = every_claim(ROOT / "published/claims.csv") + every_addition(ROOT / "published/additions.csv")
     claims = {claim.id: claim for claim in registered}
     count = sum(not mutant.unnoticed for mutant in MUTANTS)

@@ -1,4 +1,4 @@
-"""The layers of docs/architecture.md: every part of the library imports only what stands below it."""
+"""The layers of docs/dev/architecture.md: every part of the library imports only what stands below it."""
 
 import re
 from graphlib import TopologicalSorter
@@ -8,7 +8,7 @@ from position_bias.workflow.definitions import PACKAGES, Library
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
-(TABLE,) = re.findall(r"\| layer \| modules \|\n.*\n((?:\|.*\n)+)", (ROOT / "docs/architecture.md").read_text())
+(TABLE,) = re.findall(r"\| layer \| modules \|\n.*\n((?:\|.*\n)+)", (ROOT / "docs/dev/architecture.md").read_text())
 DEPTH = {  # of folders and modules, from the top; what stands in one layer does not import one another
     named.removesuffix("/").removesuffix(".py"): depth
     for depth, row in enumerate(TABLE.splitlines())

@@ -99,7 +99,7 @@ def run(folder):
 @pytest.fixture(scope="module")
 def texts(folder):
     """Documents of two data sets, each with a train and a test split of words that another has seldom."""
-    words = sorted({word for word in (ROOT / "docs/recipes.md").read_text().lower().split() if word.isalpha()})
+    words = sorted({word for word in (ROOT / "docs/dev/recipes.md").read_text().lower().split() if word.isalpha()})
     rng, found = np.random.default_rng(0), {}
     for dataset in ("one", "two"):
         for split in ("train", "test"):

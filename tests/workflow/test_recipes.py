@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md for a figure, a table and a paper, followed word by word.
+"""The recipes of docs/dev/recipes.md for a figure, a table and a paper, followed word by word.
 
 Those for a model, a data set and a claim are followed in test_whole.py.
 """
@@ -14,7 +14,7 @@ from position_bias.verdicts.registry import every_claim
 
 pytestmark = pytest.mark.all("the recipes are followed after a change of pages, and once a day")
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/recipes.md").read_text()
+PAGE = (ROOT / "docs/dev/recipes.md").read_text()
 
 
 def follow(root):

@@ -191,7 +191,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
 
 
 def test_a_claim_is_two_lines(mine):
-    page = (ROOT / "docs/recipes.md").read_text().split("## Add a claim\n")[1].split("\n## ")[0]
+    page = (ROOT / "docs/dev/recipes.md").read_text().split("## Add a claim\n")[1].split("\n## ")[0]
     lines = re.findall(r"^\| `(published/\S+)` \| `([^`]+)` \|$", page, re.MULTILINE)
     assert len(lines) == 2
     for file, line in lines:
@@ -204,7 +204,7 @@ def test_a_claim_is_two_lines(mine):
     assert (row["quantity"], row["margin"]) == ("an example, layer 2: pre-rms - none", 0.005)
 
 
-RECIPES = re.findall(r"```yaml\n((?!# config/).*?)```", (ROOT / "docs/recipes.md").read_text(), re.DOTALL)
+RECIPES = re.findall(r"```yaml\n((?!# config/).*?)```", (ROOT / "docs/dev/recipes.md").read_text(), re.DOTALL)
 
 
 TABLES = [f"table{number}" for number in range(1, 6)]
