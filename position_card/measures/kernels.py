@@ -17,7 +17,7 @@ from torch import Tensor
 
 from position_card.probe.rotation import Rotation
 
-DENSE_UP_TO = 1024  # tokens; up to there products of matrices are faster than Fourier transforms
+DENSE_UP_TO = 512  # tokens; beyond, Fourier transforms are faster than products of matrices
 
 Array = NDArray[np.float64]
 

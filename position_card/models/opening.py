@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -69,6 +69,7 @@ def open_decoder(
     """
     config = config or require_decoder(place)
     model = families.prepare_for_measuring(_load(files_of(place), config, device, precision)).eval()
+    _reader.cache_clear()  # which closes the file
     if precision == "bfloat16" and not devices.native_bf16(model.device.type):
         log.warning("%s: the hardware here only emulates bfloat16, which takes longer than float32", place)
     if positions == "none":
@@ -122,11 +123,19 @@ def open_decoder_or_copy(
 def files_of(place: str | Path) -> files.ModelFiles:
     """Return what a model is opened from: a GGUF file, or the files of a directory.
 
-    Raises InputError where they may not be opened.
+    The header of a GGUF file is read once, as long as the file has the same time and size. Raises InputError where they
+    may not be opened.
     """
     place = Path(place)
-    is_gguf = place.suffix == files.GGUF and os.path.isfile(place)
-    return gguf_header.gguf_files(place) if is_gguf else files.model_files(place)
+    if place.suffix != files.GGUF or not os.path.isfile(place):
+        return files.model_files(place)
+    status = place.stat()
+    return _gguf_files(place, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _gguf_files(file: Path, _changed: int, _size: int) -> files.ModelFiles:
+    return gguf_header.gguf_files(file)
 
 
 def require_decoder(directory: str | Path) -> PretrainedConfig:
@@ -434,7 +443,7 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
 def _opening(source: files.ModelFiles, fault: str = "cannot be opened") -> Iterator[None]:
     """Make an InputError of whatever goes wrong where files of a model are read."""
     try:
-        with _names_listed_once():
+        with _parsed_once():
             yield
     except torch.OutOfMemoryError as error:
         raise InputError(f"{source.place} does not fit: {error}; give it more GPUs or memory") from error
@@ -448,14 +457,28 @@ def _opening(source: files.ModelFiles, fault: str = "cannot be opened") -> Itera
 
 
 @contextmanager
-def _names_listed_once() -> Iterator[None]:
-    """Keep the list of all tensors' names, which transformers makes anew for every module when it opens a GGUF file."""
-    listed = gguf.get_tensor_name_map
-    gguf.get_tensor_name_map = cache(listed)
+def _parsed_once() -> Iterator[None]:
+    """Keep what transformers makes anew of a GGUF file: names of tensors for every module, its header at every opening.
+
+    The header of one file is kept beyond this context, until weights are read, and as long as the file has the same
+    time and size.
+    """
+    listed, read = gguf.get_tensor_name_map, gguf.GGUFReader
+
+    def reader(file: str) -> gguf.GGUFReader:
+        status = os.stat(file)
+        return _reader(read, file, status.st_mtime_ns, status.st_size)
+
+    gguf.get_tensor_name_map, gguf.GGUFReader = cache(listed), reader  # type: ignore[assignment,misc]
     try:
         yield
     finally:
-        gguf.get_tensor_name_map = listed
+        gguf.get_tensor_name_map, gguf.GGUFReader = listed, read  # type: ignore[misc]
+
+
+@lru_cache(maxsize=1)
+def _reader(read: type[gguf.GGUFReader], file: str, _changed: int, _size: int) -> gguf.GGUFReader:
+    return read(file)
 
 
 def _unrotated(_module: nn.Module, _args: Any, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

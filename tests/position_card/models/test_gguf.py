@@ -78,6 +78,22 @@ def test_the_header_tells_shapes_and_types(tmp_path):
     assert files.parameters == sum(p.numel() for p in model.parameters())
 
 
+def test_a_file_is_parsed_once_until_it_changes(tmp_path, monkeypatch):
+    """By the library, which bounds what it reads, and by transformers."""
+    ours, own = [], opening.gguf_header.gguf_files
+    theirs, reader = [], gguf.GGUFReader
+    monkeypatch.setattr(opening.gguf_header, "gguf_files", lambda file: ours.append(file) or own(file))
+    monkeypatch.setattr(gguf, "GGUFReader", lambda file: theirs.append(file) or reader(file))
+    for times, vocabulary in enumerate((64, 80), start=1):
+        file = write(tmp_path / "small.gguf", small("llama", vocab_size=vocabulary), "llama")
+        config = opening.require_decoder(file)
+        opening.open_tokenizer(file)
+        assert opening.tokenizer_note(file) is None
+        assert opening.open_decoder(file, config=config).get_input_embeddings().num_embeddings == vocabulary
+        assert (len(ours), len(theirs)) == (times, times)
+    assert opening._reader.cache_info().currsize == 0
+
+
 def test_an_untrained_copy_of_a_file_has_the_shape_of_its_model(tmp_path):
     model = small("qwen2")
     copy = opening.open_untrained(write(tmp_path / "small.gguf", model, "qwen2"), 0, tmp_path / "folder")
@@ -87,7 +103,7 @@ def test_an_untrained_copy_of_a_file_has_the_shape_of_its_model(tmp_path):
 
 
 def test_the_names_of_tensors_are_listed_once(tmp_path, monkeypatch):
-    """Once transformers lists them once by itself, both numbers are alike: drop `_names_listed_once`."""
+    """Once transformers lists them once by itself, both numbers are alike: drop that of `_parsed_once`."""
     listed, original = [], gguf.get_tensor_name_map
 
     def counted(*asked):
