@@ -90,6 +90,9 @@ class CardPlan:
         counted = [memory for memory in needed if memory is not None]
         logits = 2 * max(self.prompts) * size.vocabulary  # of all tokens of a prompt, twice
         losses = PROCESS + (size.parameters + logits) * BYTES[precision]
+        if BYTES[precision] < BYTES["float32"] and (self.replaced or self.contexts):  # which widen weights
+            cost = size.pass_cost(max(self.prompts), precision, recomputed=recomputed)
+            losses += BYTES["float32"] * cost.largest if cost else 0
         return max(*counted, losses) if len(counted) == len(needed) else None
 
     def seconds(self) -> float | None:
@@ -104,14 +107,16 @@ class CardPlan:
             if (cost := size.pass_cost(n, precision, recomputed=recomputed)) is None:
                 return None
             costs[n] = cost
-        passes = sum(costs[n].operations * len(prompt_set.tokens) for n, prompt_set in self.prompts.items())
+        passes: float = sum(costs[n].operations * len(prompt_set.tokens) for n, prompt_set in self.prompts.items())
         n = max(self.prompts)
         forward = costs[n].operations / n / (3 if recomputed else 2)  # operations a token, about
-        again = sum(len(prompt_set.tokens) * n for n, prompt_set in self.prompts.items())  # losses of all tokens
-        again += self.replaced * sum(n - position for position in replacement.chosen_positions(n))
+        passes += forward * sum(len(prompt_set.tokens) * n for n, prompt_set in self.prompts.items())  # all losses
+        again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
         if contexts := self.contexts:
             again += len(contexts.token_ids) * (contexts.n + CUE * (1 + len(recall.places(contexts.n, CUE))))
-        return (passes + forward * again) / operations_per_second(self.subject.device, precision)
+        device = self.subject.device
+        in_float32 = forward * again / operations_per_second(device, "float32") if again else 0.0
+        return passes / operations_per_second(device, precision) + in_float32
 
     def announce(self) -> None:
         """Tell the user, before the work, how much memory and time it takes."""
@@ -147,7 +152,7 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
     contexts, why_not = _contexts(subject, recalled, n, documents, options.seed)
     if why_not:
         announce(f"{name} is measured without recall: {why_not}")
-    quantisation = subject.quantisation
+    quantisation, coarse = subject.quantisation, BYTES[subject.precision] < BYTES["float32"]
     facts = {
         "model": {
             "type": config.model_type,
@@ -164,6 +169,7 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         "longest": opening.longest(config),
         "without recall": why_not,
         "precision": subject.precision,
+        "in float32": ["replacement"] * coarse * bool(replaced) + ["recall"] * coarse * bool(contexts),
         "device": subject.device,
         "tokens_per_batch": {str(n): tokens for n, tokens in at_once.items()},
         "versions": provenance.versions(),

@@ -264,7 +264,8 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
     latest = " or ".join(map(str, sorted(windows)))
     yield "attention reads", f"the latest {latest} tokens in some layers" if windows else "all earlier tokens"
     memory = "memory not estimated" if facts["bytes"] is None else f"{facts['bytes'] / 1e9:.1f} GB of memory estimated"
-    yield "computed", f"in {facts['precision']} on {facts['device']}, {memory}"
+    widened = "".join(f", {measure} in float32" for measure in facts.get("in float32", ()))
+    yield "computed", f"in {facts['precision']} on {facts['device']}{widened}, {memory}"
     yield "versions", ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "transformers"))
 
 

@@ -79,6 +79,7 @@ class PassCost:
 
     peak: int  # bytes beside the weights
     operations: int
+    largest: int  # numbers that one module of the model holds as weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,8 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
     counting = Counting(model)
     with recomputing(list(next(lists, []))) if recomputed else nullcontext(), counting:
         influence_and_loss(model, tokens, min(PREDICTED, n - 1))
-    return PassCost(counting.peak, counting.operations)
+    largest = max(sum(weight.numel() for weight in part.parameters(recurse=False)) for part in model.modules())
+    return PassCost(counting.peak, counting.operations, largest)
 
 
 def decoder_size(parameters: int, config: PretrainedConfig) -> DecoderSize:

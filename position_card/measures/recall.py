@@ -23,6 +23,7 @@ from position_card.measures import passes
 from position_card.measures.passes import Resumption, reuses
 from position_card.models.tokens import TokenIds, encoded
 from position_card.probe import forward
+from position_card.probe.precision import in_float32
 from position_card.rollout.parts import RecallScores
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
@@ -74,6 +75,7 @@ def places(n: int, cue: int) -> NDArray[np.int64]:
     return np.arange(last + 1) if n <= ALL_PLACES else np.linspace(0, last, CHOSEN).round().astype(np.int64)
 
 
+@in_float32
 def measure_recall(
     model: PreTrainedModel,
     contexts: TokenIds,
@@ -88,9 +90,9 @@ def measure_recall(
     """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
     `before` are the tokens that prompts of the model begin with. A context is read once, and as many questions about it
-    are asked at once as `tokens_per_batch` holds. With a `resumption`, contexts that were asked about before an
-    interruption are not asked about again. Raises InputError where a GPU's memory is too small; `section` tells where
-    the configuration has the remedy, if it does.
+    are asked at once as `tokens_per_batch` holds. The arithmetic is in float32, whatever the weights are. With a
+    `resumption`, contexts that were asked about before an interruption are not asked about again. Raises InputError
+    where a GPU's memory is too small; `section` tells where the configuration has the remedy, if it does.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)

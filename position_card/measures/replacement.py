@@ -18,6 +18,7 @@ from transformers.cache_utils import Cache
 from position_card.core.runtime import InputError, progress
 from position_card.measures.passes import reuses
 from position_card.probe import forward
+from position_card.probe.precision import in_float32
 from position_card.rollout.attention import Array
 
 TokenIds = NDArray[np.int64]
@@ -67,6 +68,7 @@ def batches(prompts: TokenIds, tokens_per_batch: int, doing: str) -> Iterator[sl
         yield slice(start, start + batch)
 
 
+@in_float32
 def changes(
     model: PreTrainedModel,
     prompts: TokenIds,
@@ -98,6 +100,7 @@ def changes(
     return distances
 
 
+@in_float32
 def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_per_batch: int) -> Array:
     """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
     distances = []

@@ -4,6 +4,7 @@ None of the references uses the hooks or the layout of the library: attention we
 the model itself returns, and gradients come from autograd.
 """
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from position_card.measures import recall
 from position_card.measures.measure import PREDICTED, measure_decoder
 from position_card.models import families
 from position_card.probe.layout import find_layout
+from position_card.probe.precision import float32_arithmetic
 from position_card.rollout.measurement import BACKWARD
 from tools import decoders
 
@@ -73,6 +75,15 @@ def test_recall_is_that_of_whole_passes(case):
     with torch.no_grad():
         whole = case.model(cues, use_cache=False).logits[:, -1].double().softmax(-1).numpy()
     np.testing.assert_allclose(found.probability[0], whole[np.arange(N - 2), context[2:]], atol=2e-6)
+
+
+def test_coarse_weights_compute_in_float32_as_their_copy_does(case, prompts):
+    coarse = copy.deepcopy(case.model).bfloat16()
+    with torch.no_grad():
+        expected = copy.deepcopy(coarse).float()(torch.from_numpy(prompts), use_cache=False).logits
+        with float32_arithmetic(coarse):
+            found = coarse(torch.from_numpy(prompts), use_cache=False).logits
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
 
 
 def test_attention_is_the_models_by_position_and_by_distance(case):
