@@ -164,21 +164,26 @@ def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
             block.forward = forward
 
 
-def reuses(predict_anew: Callable[[], Tensor], predict_from_prefix: Callable[[], Tensor], pass_name: str) -> bool:
+def reuses(
+    predict_anew: Callable[[], Tensor],
+    predict_from_prefix: Callable[[], Tensor],
+    pass_name: str,
+    otherwise: str = "passes all tokens",
+) -> bool:
     """Say whether a model predicts the same, distributions [B, V], from all tokens and from its cache of a prefix.
 
     Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
-    log then says why the pass of this name takes all tokens.
+    log then says what the pass of this name does `otherwise`, and why.
     """
     expected = predict_anew()
     try:
         continued = predict_from_prefix()
-    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        log.info("%s passes all tokens: the model cannot go on from a prefix (%s)", pass_name, error)
+    except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        log.info("%s %s: the model cannot go on from a prefix (%s)", pass_name, otherwise, error)
         return False
     same = float((continued - expected).abs().sum(-1).max()) / 2 < SAME_PREDICTION
     if not same:
-        log.info("%s passes all tokens: with what it keeps of a prefix, the model predicts something else", pass_name)
+        log.info("%s %s: with what it keeps of a prefix, the model predicts something else", pass_name, otherwise)
     return same
 
 

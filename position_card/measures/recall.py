@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import torch
@@ -29,6 +30,8 @@ from position_card.rollout.parts import RecallScores
 WORD = re.compile(r"\b[a-z]{3,}\b")
 ALL_PLACES = 512  # a context of more words than this is asked for some of its places only
 CHOSEN = 128  # so many of them
+PACKED = 512  # tokens of questions that stand in one row behind a context, at most
+Way = Literal["packed", "apart", "anew"]  # in one row behind a context, each behind its copy, or with all tokens
 FEWEST, OTHERS = 200, 72  # words that contexts are drawn from; those of them that a long context lacks
 
 
@@ -89,15 +92,16 @@ def measure_recall(
 ) -> RecallScores:
     """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
-    `before` are the tokens that prompts of the model begin with. A context is read once, and as many questions about it
-    are asked at once as `tokens_per_batch` holds. The arithmetic is in float32, whatever the weights are. With a
-    `resumption`, contexts that were asked about before an interruption are not asked about again. Raises InputError
-    where a GPU's memory is too small; `section` tells where the configuration has the remedy, if it does.
+    `before` are the tokens that prompts of the model begin with. A context is read once, and questions about it stand
+    behind it in one row, where the model predicts the same so; else as many are asked at once as `tokens_per_batch`
+    holds with their contexts. The arithmetic is in float32, whatever the weights are. With a `resumption`, contexts
+    that were asked about before an interruption are not asked about again. Raises InputError where a GPU's memory is
+    too small; `section` tells where the configuration has the remedy, if it does.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
     batch = max(1, tokens_per_batch // (contexts.shape[1] + len(before)))
-    reuses_context = _reuses(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
+    way = _way(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
 
     def ask(rows: Tensor) -> None:
         for row in rows:
@@ -106,40 +110,52 @@ def measure_recall(
             begins = torch.from_numpy(places(n, cue)).to(device)
             passages = context[begins[:, None] + torch.arange(cue, device=device)]
             followed = context[begins + cue]
-            reader = _Reader(model, torch.cat([context.new_tensor(before), context]), reuses_context)
-            answers = [reader.after(some) for some in passages.split(batch)]
-            likeliest = torch.cat([vocabulary[answer[:, vocabulary].argmax(-1)] for answer in answers])
-            probability = torch.cat(answers).gather(1, followed[:, None])[:, 0]
-            tally.add_prompts("probability", probability[None])
+            reader = _Reader(model, torch.cat([context.new_tensor(before), context]), way)
+            answers, prior = reader.after(torch.cat([passages, foreign[None]]), batch).split([len(passages), 1])
+            likeliest = vocabulary[answers[:, vocabulary].argmax(-1)]
+            tally.add_prompts("probability", answers.gather(1, followed[:, None])[None, :, 0])
             tally.add_prompts("correct", (likeliest == followed).double()[None])
-            tally.add_prompts("prior", reader.after(foreign[None])[0, followed][None])
+            tally.add_prompts("prior", prior[:, followed])
 
     passes.run(contexts, contexts.shape[1], ask, tally, device=device, section=section, resumption=resumption)
     return RecallScores(*(tally.by_prompt(name).astype(np.float64) for name in RecallScores._fields))
 
 
 class _Reader:
-    """A model that has read a context [n], and predicts what follows after further tokens."""
+    """A model that has read a context [n], and predicts what follows after questions about it."""
 
-    def __init__(self, model: PreTrainedModel, context: Tensor, reuses_context: bool) -> None:
-        self.model, self.context = model, context[None]
+    def __init__(self, model: PreTrainedModel, context: Tensor, way: Way) -> None:
+        self.model, self.context, self.way = model, context[None], way
         self.cache: Cache | None = None
-        if reuses_context:
+        if way != "anew":
             _, self.cache = forward.next_token(model, self.context, keep=True)
 
-    def after(self, tokens: Tensor) -> Tensor:
-        """Return the distribution of the next token after the context and each row of tokens [B, c], float64 [B, V]."""
+    def after(self, questions: Tensor, batch: int) -> Tensor:
+        """Return the distribution of the next token after the context and each question [P, c], float64 [P, V].
+
+        As many questions pass at once as one row holds, and otherwise at most a `batch`.
+        """
+        at_once = max(1, PACKED // questions.shape[1]) if self.way == "packed" else batch
+        return torch.cat([self._answer(some) for some in questions.split(at_once)])
+
+    def _answer(self, questions: Tensor) -> Tensor:
         if self.cache is None:
-            tokens = torch.cat([self.context.expand(len(tokens), -1), tokens], 1)
+            tokens = torch.cat([self.context.expand(len(questions), -1), questions], 1)
             return forward.next_token(self.model, tokens)[0]
-        return forward.next_token(self.model, tokens, forward.repeat(self.cache, len(tokens)), keep=True)[0]
+        if self.way == "packed":
+            return forward.after_each(self.model, self.cache, questions)
+        return forward.next_token(self.model, questions, forward.repeat(self.cache, len(questions)), keep=True)[0]
 
 
-def _reuses(model: PreTrainedModel, context: Tensor, cue: int) -> bool:
-    """Say whether the model predicts the same where it reads a context [n] once, tried on its last words as the cue."""
-    tokens = context[-cue - 1 : -1].expand(2, -1)
+def _way(model: PreTrainedModel, context: Tensor, cue: int) -> Way:
+    """Return the cheapest way to ask that predicts the same, tried on a context [n] and two passages of it."""
+    questions = torch.stack([context[:cue], context[-cue - 1 : -1]])
 
-    def answer(reuses_context: bool) -> Tensor:
-        return _Reader(model, context, reuses_context).after(tokens)
+    def answers(way: Way) -> Tensor:
+        reader = _Reader(model, context, way)
+        reader.after(questions, len(questions))  # which changes no answer to the next ones
+        return reader.after(questions, len(questions))
 
-    return reuses(partial(answer, False), partial(answer, True), "every question")
+    if reuses(partial(answers, "anew"), partial(answers, "packed"), "every question", "passes by itself"):
+        return "packed"
+    return "apart" if reuses(partial(answers, "anew"), partial(answers, "apart"), "every question") else "anew"

@@ -47,6 +47,32 @@ def next_token(
     return out.logits[:, -1].double().softmax(-1), out.past_key_values if keep else None
 
 
+@torch.no_grad()
+def after_each(model: PreTrainedModel, cache: Cache, endings: Tensor) -> Tensor:
+    """Return the distribution of the next token after a prompt and each of several endings, float64 [P, V].
+
+    The `cache` is that of the prompt, and is as it was afterwards. The endings, int64 [P, c], stand behind it in one
+    row. Each has the positions that follow the prompt, and a mask hides the others from it.
+    """
+    n, (count, length) = cache.get_seq_length(), endings.shape
+    own = torch.ones(length, length, device=endings.device).tril()
+    reads = torch.block_diag(*[own] * count).bool()
+    reads = torch.cat([reads.new_ones(len(reads), n), reads], 1)
+    dtype = embed(model, endings[:1]).dtype
+    mask = torch.zeros(reads.shape, dtype=dtype, device=reads.device).masked_fill(~reads, torch.finfo(dtype).min)
+    last = torch.arange(length - 1, count * length, length, device=endings.device)
+    logits = model(
+        endings.flatten()[None],
+        attention_mask=mask[None, None],
+        position_ids=torch.arange(n, n + length, device=endings.device).repeat(count)[None],
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=last,
+    ).logits[0]
+    crop(cache, n)
+    return (logits if len(logits) == count else logits[last]).double().softmax(-1)
+
+
 def repeat(cache: Cache, count: int) -> Cache:
     """Return a copy of the cache of one prompt for `count` prompts that begin alike."""
     copies = copy.deepcopy(cache)

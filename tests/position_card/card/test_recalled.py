@@ -134,11 +134,11 @@ def test_a_killed_command_asks_about_no_context_twice(here, monkeypatch):
     assert command.main([*typed, "--out", "whole"]) == 0
     asked, original = [], recall._Reader
 
-    def reader(model, context, kept):
+    def reader(model, context, way):
         asked.append(tuple(context.tolist()))
-        if len(asked) == 6:  # two readers try what the model keeps, and each context has one
+        if len(asked) == 6:  # two readers try how to ask, and each context has one
             raise KeyboardInterrupt
-        return original(model, context, kept)
+        return original(model, context, way)
 
     monkeypatch.setattr(recall, "_Reader", reader)
     assert command.main(typed) == 130

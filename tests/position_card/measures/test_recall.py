@@ -113,9 +113,42 @@ def test_a_question_is_a_plain_forward_pass_of_the_context_and_its_cue(family):
         assert found.correct[row, place] == (WORDS[expected[0][WORDS].argmax()] == followed)
 
 
+@pytest.mark.parametrize("at_once", [1, 6, 1000])
+def test_questions_in_one_row_are_answered_as_one_by_one(at_once, monkeypatch):
+    model = llama(vocab_size=VOCABULARY)
+    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE) == "packed"
+    monkeypatch.setattr(recall, "PACKED", at_once)
+    packed = answers(model)
+    for way in ("apart", "anew"):
+        monkeypatch.setattr(recall, "_way", lambda *_, way=way: way)
+        np.testing.assert_allclose(answers(model).probability, packed.probability, atol=1e-6)
+    assert packed.probability.std() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "way"), [((), "packed"), (("after_each",), "apart"), (("after_each", "repeat"), "anew")]
+)
+def test_questions_are_asked_in_the_cheapest_way_that_predicts_the_same(spoilt, way, monkeypatch):
+    """What is spoilt answers as for another prompt."""
+    for name in spoilt:
+        original = getattr(recall.forward, name)
+
+        def wrong(model_or_cache, *given, original=original, name=name):
+            if name == "repeat":
+                copies = original(model_or_cache, *given)
+                for layer in copies.layers:
+                    layer.values = layer.values.flip(2)
+                return copies
+            return original(model_or_cache, *given).flip(0)
+
+        monkeypatch.setattr(recall.forward, name, wrong)
+    model = llama(vocab_size=VOCABULARY)
+    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE) == way
+
+
 def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monkeypatch):
     model = induction(100)
-    assert recall._reuses(model, torch.from_numpy(contexts()[0, :-CUE]), CUE)
+    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE) != "anew"
     kept = answers(model)
     forward = model.transformer.forward
 
@@ -134,7 +167,7 @@ def test_an_interrupted_measurement_ends_with_the_same_numbers(tmp_path):
 
     def failing(*args, **named):
         calls[0] += 1
-        if calls[0] > 40:
+        if calls[0] > 35:
             raise KeyboardInterrupt
         return forward(*args, **named)
 
