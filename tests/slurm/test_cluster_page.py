@@ -19,8 +19,9 @@ from position_card.texts import corpus
 
 pytestmark = pytest.mark.all("the commands of docs/cluster.md on a real SLURM take a minute")
 PAGE = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
-_, COPY, FETCH, FETCH_RELEASED, LIMITS, RUN, _, RECOVER, _ = re.findall(
-    r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
+STEPS = PAGE.split("\n## Step by step\n")[1].split("\n## ")[0]
+_, COPY, FETCH, FETCH_RELEASED, LIMITS, RUN, _, RECOVER = re.findall(
+    r"^```\n(.*?)^```", STEPS, re.MULTILINE | re.DOTALL
 )
 PROMPTS = "results/prompts/toy/mine/n16.safetensors"
 VOCABULARY = 300

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.projects import Project
+
 pytestmark = pytest.mark.all("every command of the README, on the whole toy graph, takes three minutes")
 ROOT = Path(__file__).parents[2]
 
@@ -46,13 +48,13 @@ def test_a_comparison_of_runs_lists_what_a_number_changes_alone(project):
     assert {Path(name).stem for name in changed} == {"random_weights"}
 
 
-PLANS = [  # of pages whose other commands are run by tests/slurm and test_whole.py
+PLANS = [  # of the page whose other commands are run by tests/slurm and test_whole.py
     command
-    for page in ("docs/cluster.md", "docs/paper-scale.md")
-    for command in commands(page, "")
+    for command in commands("docs/cluster.md", "")
     if command.startswith("snakemake") and command.partition("#")[0].rstrip().endswith("-n")
 ]
 ASKED = {  # what a plan must ask for, by what its command has
+    "emergence --workflow-profile": ["runtime=1440, slurm_partition=gpu, gpu=1\n"],
     "available.yaml ~/limits.yaml": [
         "runtime=720, slurm_partition=gpu, gpu=1\n",
         "runtime=720, slurm_partition=gpu, gpu=8, nodes=1",
@@ -65,8 +67,8 @@ ASKED = {  # what a plan must ask for, by what its command has
 }
 
 
-def test_the_pages_have_plans_for_a_cluster_and_the_papers_scale():
-    assert len(PLANS) == 9
+def test_the_page_has_plans_for_a_cluster_and_the_papers_scale():
+    assert len(PLANS) == 10
     assert all(any(key in command for command in PLANS) for key in ASKED)
 
 
@@ -80,6 +82,22 @@ def test_a_plan_for_a_cluster_asks_for_what_the_page_says(fresh, command, tmp_pa
     for resources in asked:
         assert resources in ended.stdout
     assert not re.search("runtime=1440.* gpu=", ended.stdout) or "limits" not in command
+
+
+PAPERS = re.findall(r"^\| `(\w+)` \| (\d+) \| ", (ROOT / "docs/cluster.md").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("paper", "jobs"), PAPERS)
+def test_a_paper_at_its_own_scale_has_the_jobs_of_the_page(paper, jobs, tmp_path):
+    """Of this checkout, as no toy configures it; the page has lines of the table of jobs as they are printed."""
+    plan = Project(ROOT).snakemake(f"{paper} --configfile config/paper.yaml --directory {tmp_path} -n --quiet rules")
+    assert re.search(rf"^total +{jobs}$", plan, re.MULTILINE)
+    (table,) = re.findall(r"^job +count\n(.*?)```", (ROOT / "docs/cluster.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert paper != "emergence" or table in plan
+
+
+def test_the_page_has_the_costs_of_the_four_papers():
+    assert [paper for paper, _ in PAPERS] == ["emergence", "layernorm", "postnorm", "structural"]
 
 
 @pytest.mark.parametrize("command", LONG_RUNS, ids=lambda command: command.rpartition("/")[2])
