@@ -73,6 +73,16 @@ def after_each(model: PreTrainedModel, cache: Cache, endings: Tensor) -> Tensor:
     return (logits if len(logits) == count else logits[last]).double().softmax(-1)
 
 
+@torch.no_grad()
+def log_probabilities(model: PreTrainedModel, tokens: Tensor, count: int, cache: Cache | None = None) -> Tensor:
+    """Return the log-probabilities of what follows each of the last `count` tokens, float64 [B, count, V], in nats.
+
+    `tokens`, int64 [B, n], follow those of the `cache`, if there is one, and are added to it.
+    """
+    out = model(tokens, past_key_values=cache, use_cache=cache is not None, logits_to_keep=count)
+    return out.logits[:, -count:].double().log_softmax(-1)
+
+
 def repeat(cache: Cache, count: int) -> Cache:
     """Return a copy of the cache of one prompt for `count` prompts that begin alike."""
     copies = copy.deepcopy(cache)

@@ -1,0 +1,180 @@
+"""This module measures how probable an answer is by where the documents stand that hold it, or the options.
+
+The documents that hold the answer, its gold ones, stand at each of several places among the others, which keep the
+order of the file; or all documents are rotated, so that each stands at each place. Every prompt is made of tokens as a
+whole, as a user would. What prompts begin with in common passes through the model once, where the model predicts the
+same from what it keeps of a prefix.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.cache_utils import Cache
+
+from position_card.core.runtime import InputError
+from position_card.measures import passes
+from position_card.models.tokens import encoded
+from position_card.probe import forward
+
+PLACES = 5  # of the gold documents, where all rotations are not asked for
+CLOSED, ALONE = "no documents", "gold alone"  # what a record is asked besides
+
+Tokens = tuple[int, ...]
+Read = tuple[Tokens, Cache | None]  # a prompt, and a cache of all its tokens but the last
+
+
+class Prompt(NamedTuple):
+    """The tokens of a prompt up to an answer, and those of the answer."""
+
+    tokens: Tokens
+    answer: Tokens
+
+
+class Answered(NamedTuple):
+    """What a model makes of a prompt."""
+
+    log_probability: float  # of the whole answer, in nats
+    likeliest: bool  # whether every token of it was the most probable one
+    said: Tokens  # what the model goes on with by itself, if that was asked for
+
+
+def places(others: int, most: int = PLACES) -> list[int]:
+    """Return so many of the others, at most, that stand before the gold documents, at equal distances: none to all."""
+    return np.linspace(0, others, min(most, others + 1)).round().astype(int).tolist()
+
+
+def orders(count: int, gold: Sequence[int], most: int = PLACES) -> list[list[int]]:
+    """Return orders of `count` documents with the gold ones side by side at each of `places`, at most so many."""
+    others = [document for document in range(count) if document not in gold]
+    return [[*others[:place], *gold, *others[place:]] for place in places(len(others), most)]
+
+
+def rotations(count: int, gold: Sequence[int]) -> list[list[int]]:
+    """Return the rotations of the documents, in which the first of the gold ones stands at each place in turn.
+
+    With several gold documents these begin side by side.
+    """
+    base = [*gold, *(document for document in range(count) if document not in gold)]
+    return [[*base[count - place :], *base[: count - place]] for place in range(count)]
+
+
+def option_orders(count: int) -> list[list[int]]:
+    """Return so many orders of options, in which each option stands at each place once: option p - s at place p."""
+    return [[(place - order) % count for place in range(count)] for order in range(count)]
+
+
+def prompt_with_answer(tokenizer: Tokenizer, before: Sequence[int], text: str, answer: str) -> Prompt:
+    """Return a prompt and its answer, as the tokenizer cuts the text with the answer behind it.
+
+    A token belongs to the answer where it ends there. A blank stands between the two where the text does not end in
+    one. The tokens `before`, with which a prompt of the model begins, are added where the text does not begin with
+    them. Raises InputError where the answer has no token.
+    """
+    gap = "" if not text or text[-1].isspace() else " "
+    whole = encoded(tokenizer, text + gap + answer)
+    ids = whole.ids if whole.ids[: len(before)] == list(before) else [*before, *whole.ids]
+    count = sum(end > len(text) for _, end in whole.offsets)
+    if not 0 < count < len(ids):
+        raise InputError(f"the tokenizer makes no token of the answer {answer!r:.40}; give another one")
+    return Prompt(tuple(ids[:-count]), tuple(ids[-count:]))
+
+
+def tokens_read(prompts: Sequence[Prompt]) -> int:
+    """Count the tokens that pass through a model which reads what prompts begin with in common once."""
+    heads = sorted({tokens[:-1] for tokens, _ in prompts})
+    begun = zip([(), *heads], heads, strict=False)
+    answers = sum(len(answer) for _, answer in set(prompts))
+    return sum(len(head) - _common(before, head) for before, head in begun) + answers
+
+
+def shares_beginnings(model: PreTrainedModel, tokens: Tokens) -> bool:
+    """Say whether a model predicts the same after tokens [n] where it has read the first half of them before."""
+    prompt = torch.tensor([tokens], device=forward.device(model))
+    half = len(tokens) // 2
+
+    def predicted(shared: bool) -> Tensor:
+        if not shared:
+            return forward.next_token(model, prompt)[0]
+        _, cache = forward.next_token(model, prompt[:, :half], keep=True)
+        assert cache is not None
+        return forward.next_token(model, prompt[:, half:], forward.repeat(cache, 1), keep=True)[0]
+
+    return half > 0 and passes.reuses(partial(predicted, False), partial(predicted, True), "every prompt")
+
+
+class Reader:
+    """A model that reads the prompts of one record after the other."""
+
+    def __init__(self, model: PreTrainedModel, *, shared: bool, most: int = 0, ends: Sequence[int] = ()) -> None:
+        """Take a model, which goes on by itself for `most` tokens after each prompt, or up to one of `ends`."""
+        self.model, self.shared, self.most, self.ends = model, shared, most, ends
+
+    def read(self, prompts: Sequence[Prompt]) -> list[Answered]:
+        """Return what the model makes of each prompt. All of them share their beginnings."""
+        answers: dict[Tokens, set[Tokens]] = {}
+        for prompt in prompts:
+            answers.setdefault(prompt.tokens, set()).add(prompt.answer)
+        walked = self._walk(sorted(answers), 0, None) if self.shared else ((tokens, None) for tokens in answers)
+        found = {}
+        for tokens, cache in walked:
+            left = tokens if cache is None else tokens[-1:]
+            said = self._said(left, _copied(cache)) if self.most else ()
+            for answer in sorted(answers[tokens]):
+                found[tokens, answer] = Answered(*self._scored(left, answer, _copied(cache)), said)
+        return [found[prompt] for prompt in prompts]
+
+    def _walk(
+        self, prompts: Sequence[Tokens], begun: int, cache: Cache | None
+    ) -> Iterator[tuple[Tokens, Cache | None]]:
+        """Yield each of the sorted prompts with a cache of all its tokens but the last; `cache` has the first `begun`.
+
+        What is yielded stays as it is until the next prompt is asked for.
+        """
+        common = min(_common(prompts[0], prompts[-1]), min(map(len, prompts)) - 1)
+        if common > begun:
+            cache = forward.next_token(self.model, self._row(prompts[0][begun:common]), cache, keep=True)[1]
+        groups: dict[int | None, list[Tokens]] = {}  # by the token that follows; None: a prompt has but one token more
+        for prompt in prompts:
+            groups.setdefault(prompt[common] if len(prompt) > common + 1 else None, []).append(prompt)
+        *_, last = groups
+        for token, group in groups.items():
+            if token is None:
+                yield from ((prompt, cache) for prompt in group)
+            else:
+                yield from self._walk(group, common, cache if token == last else _copied(cache))
+
+    def _scored(self, given: Tokens, answer: Tokens, cache: Cache | None) -> tuple[float, bool]:
+        """Return the log-probability of an answer after given tokens, and whether each of its tokens is likeliest."""
+        found = forward.log_probabilities(self.model, self._row((*given, *answer[:-1])), len(answer), cache)[0]
+        target = torch.tensor(answer, device=found.device)
+        return float(found.gather(1, target[:, None]).sum()), bool((found.argmax(-1) == target).all())
+
+    def _said(self, given: Tokens, cache: Cache | None) -> Tokens:
+        """Return the most probable tokens, one after the other, up to `most` or to one of `ends`."""
+        said: Tokens = ()
+        while len(said) < self.most:
+            expected, cache = forward.next_token(self.model, self._row(given), cache, keep=self.shared)
+            if (token := int(expected[0].argmax())) in self.ends:
+                break
+            said = (*said, token)
+            given = (token,) if self.shared else (*given, token)
+        return said
+
+    def _row(self, tokens: Tokens) -> Tensor:
+        return torch.tensor([tokens], device=forward.device(self.model))
+
+
+def _copied(cache: Cache | None) -> Cache | None:
+    return None if cache is None else forward.repeat(cache, 1)
+
+
+def _common(one: Tokens, other: Tokens) -> int:
+    """Count the tokens with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (first, second) in pairs if first != second), min(len(one), len(other)))
