@@ -1,6 +1,6 @@
-"""The calls that measure a model in memory: `position_card.measure` and `position_card.spans`."""
+"""The calls that measure a model in memory: `position_card.measure` and `position_card.documents`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,20 +8,17 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import PreTrainedModel
 
-from position_card.card import sources
 from position_card.card.card import Card
+from position_card.card.documents_measuring import DocumentsOptions, measure_planned_documents, plan_documents
+from position_card.card.documents_page import Documents
 from position_card.card.measuring import Options, measure_card, plan_card
-from position_card.card.span_measuring import describe_separation, measure_planned_spans, plan_spans
-from position_card.card.spans_page import Spans
 from position_card.card.subject import Subject
-from position_card.card.texts import read_documents
 from position_card.core.runtime import InputError
 from position_card.measures.cost import decoder_size
-from position_card.measures.spans import split
 from position_card.models import opening
 from position_card.probe import forward
 from position_card.probe.measurable import measurable
-from position_card.texts import corpus
+from position_card.texts.records import read_records, records_of
 
 
 def measure(
@@ -87,59 +84,57 @@ def measure(
         return Card(measure_card(card_plan, decoder), replicates, level, seed)
 
 
-def spans(
+def documents(
     model: nn.Module,
     tokenizer: Any,
-    prompt: str | Sequence[str],
+    records: str | Iterable[Mapping[str, Any]],
     *,
-    separator: str | None = None,
-    texts: str | Iterable[str] | None = None,
-    target: str = "p",
+    rotate: bool = False,
+    generate: int = 0,
+    prefix: str | None = None,
+    plain: bool = False,
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
-    prompt_name: str = "prompt",
-) -> Spans:
-    """Measure what the spans of one prompt weigh, and whether that depends on their place; leave the model as it was.
+    text: str = "records",
+) -> Documents:
+    """Measure where in a prompt the documents belong that hold an answer, and leave the model as it was.
 
-    Each span but the last is put at the first, the middle and the last place among the others. The last one is what
-    the model is asked, and stays at the end.
+    The documents that hold the answer stand at five places among the others of their record. At each place the whole
+    answer has a probability, and is right or not. Records of options are asked in as many orders as there are options.
 
     Args:
         model: As in `measure`.
-        tokenizer: As in `measure`.
-        prompt: A text, whose spans stand between `separator`s; or the spans, at least three.
-        separator: What stands between two spans of a text. None: blank lines.
-        texts: Documents, or a single one, whose tokens stand in the place of a span. None: the prose of Python's
-            standard library.
-        target: As in `measure`.
-        seed: It draws the tokens that stand in the place of a span.
+        tokenizer: As in `measure`. One of `AutoTokenizer` that has a chat template writes prompts by it.
+        records: A file of records, .jsonl or .jsonl.gz, or the objects that its lines hold. At least 8 must fit. Each
+            has `question`, `answers` and `ctxs`; or `messages` and `documents`; or `question`, `choices` and `answer`.
+        rotate: Whether every document stands at every place, in all rotations, in place of five places of the gold
+            ones.
+        generate: How many tokens the model says itself. An answer is right where it says it. 0: where each of its
+            tokens is the most probable one.
+        prefix: How the answer begins. None: "Answer:", or nothing where records are messages.
+        plain: Whether to write prompts without the chat template.
+        seed: It draws the resamples of the ratio of means.
         threads: As in `measure`.
         name: What the page calls the model.
-        prompt_name: What the page calls the prompt.
+        text: What the page calls the records.
 
     Returns:
-        The weights by span and place. One prompt has no intervals.
+        What was found, with a page and the sentence that decides.
 
     Raises:
-        InputError: A model, a tokenizer, a prompt or texts cannot be measured; one line says why, and the remedy.
+        InputError: A model, a tokenizer or records cannot be measured; one line says why, and the remedy.
     """
-    pieces = split(prompt, separator) if isinstance(prompt, str) else list(prompt)
-    origin = "in memory"
-    if texts is None:
-        texts, origin = read_documents(sources.source(sources.TEXT, corpus.TEST_SHARE))
+    if isinstance(records, str):
+        given, origin = read_records(records), records
+    else:
+        given, origin = records_of(enumerate(records, start=1)), "in memory"
+    options = DocumentsOptions(rotate, generate, prefix, plain, seed)
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
-        card_plan = plan_spans(
-            subject,
-            pieces,
-            [texts] if isinstance(texts, str) else texts,
-            target,
-            seed,
-            prompt=prompt_name,
-            sources={"prompt": "in memory", "text": origin},
-            separation=describe_separation(separator) if isinstance(prompt, str) else "given by the caller",
+        template = opening.template_of(tokenizer)
+        return measure_planned_documents(
+            plan_documents(subject, given, template, options, text, {"records": origin}), decoder
         )
-        return measure_planned_spans(card_plan, decoder)
 
 
 @contextmanager

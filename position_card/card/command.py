@@ -21,6 +21,7 @@ from position_card.core.runtime import InputError, log
 if TYPE_CHECKING:
     from position_card.card.card import Card
     from position_card.card.subject import Subject
+    from position_card.texts.records import Records
 
 Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
 
@@ -29,7 +30,10 @@ FAULT = "fault.txt"  # in the folder of a card: the traceback of an unexpected f
 SHORTEST = 9  # tokens of a prompt
 FEWEST = 8  # prompts
 MOST_THREADS = 1024
+BELONG_TO_DOCUMENTS = ("rotate", "generate", "prefix", "plain")
 BELONG_TO_CARDS = (
+    "text",
+    "target",
     "lengths",
     "prompts",
     "replace",
@@ -50,7 +54,7 @@ examples:
   position-card ./model.Q4_K_M.gguf --text ./texts.jsonl a GGUF file, on your own text
   position-card Qwen/Qwen3-0.6B --untrained 3            a model of the Hugging Face hub beside three untrained copies
   position-card ./a ./b --lengths 64 256 1024            two models side by side
-  position-card ./my-model --prompt rag.txt --spans      what each document of one prompt weighs, and at which place
+  position-card ./my-model --documents rag.jsonl         where in your prompts the documents belong that hold answers
   position-card Qwen/Qwen2.5-72B --gpus 4                a model that does not fit on one GPU
 
 exit status: 0; 1 if a model could not be measured (the others are); 2 if the command is wrong; 130 if it was
@@ -79,9 +83,12 @@ def parser() -> argparse.ArgumentParser:
         "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "
         "contrast, its logit less that of the second; or the probability of a token that you name (default: p)"
     )
-    spans = (
-        "write no card; say how much each span of --prompt, such as a document, influences the prediction, and how "
-        "much it would at another place; spans are replaced by parts of --text"
+    documents = (
+        "write no card; say where in a prompt the documents belong that hold the answer: a .jsonl file of at least 8 "
+        "records, each with question, answers and ctxs, or messages and documents, or choices; - for standard input"
+    )
+    generate = (
+        "let the model say N tokens, and see whether the answer is among them (default: 0, see how probable it is)"
     )
     precision = "precision of the weights (default: float32 up to a billion parameters, bfloat16 above)"
     add("--text", default=sources.TEXT, metavar="FILE", help=text)
@@ -92,14 +99,16 @@ def parser() -> argparse.ArgumentParser:
     add("--recall", type=_least(0), metavar="N", help=recall)
     add("--untrained", type=_least(0), default=0, metavar="N", help="untrained copies to measure, too, at most 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
-    add("--spans", action="store_true", help=spans)
-    add("--prompt", metavar="FILE", help="the prompt that --spans measures: a file of text, or - for standard input")
+    add("--documents", metavar="FILE", help=documents)
+    add("--rotate", action="store_true", help="of --documents, every document at every place: all rotations")
+    add("--generate", type=_least(0), default=0, metavar="N", help=generate)
     add(
-        "--separator",
+        "--prefix",
         type=lambda typed: typed.replace("\\n", "\n"),
         metavar="TEXT",
-        help=r"the text between two spans; \n is a line break (default: blank lines)",
+        help=r"how an answer begins; \n is a line break (default: Answer:, and nothing where records are messages)",
     )
+    add("--plain", action="store_true", help="write the prompts of --documents without the model's chat template")
     add("--device", choices=("cpu", "cuda"), help="where models run (default: a GPU if torch sees one)")
     add("--gpus", type=_least(1), default=1, metavar="N", help="spread each model over N GPUs (default: 1)")
     add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
@@ -177,16 +186,16 @@ def _run(typed: argparse.Namespace) -> int:
         if model.kind == "path" and (typed.out / model.name).resolve() == model.path.resolve():
             raise InputError(f"the card of {model.given} would be put among its files; give another folder (--out)")
     text = cache(partial(_text, typed.text))
-    prompt = _prompt(typed)
+    records = _records(typed)
     cards: dict[str, Card] = {}  # by the name of their folder
-    span_results: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []  # of records
     failed = False
     for model in sources.with_copies(models, typed.untrained):
         try:
-            if prompt is None:
+            if records is None:
                 cards |= _cards(model, text, typed)
             else:
-                span_results += _spans(model, prompt, text, typed)
+                found += _documents(model, records, typed)
         except RefusedError:
             raise
         except BrokenPipeError:
@@ -204,7 +213,7 @@ def _run(typed: argparse.Namespace) -> int:
         compare.save_comparison(list(cards.values()), folder, [f"../{name}" for name in cards])
         runtime.announce(f"read {folder}/card.md")
     if typed.json:
-        print(json.dumps([*span_results, *(_statistics(card) for card in cards.values())], indent=2))
+        print(json.dumps([*found, *(_statistics(card) for card in cards.values())], indent=2))
     return FAILED if failed else 0
 
 
@@ -257,33 +266,23 @@ def _text(typed: str) -> Text:
         raise RefusedError(str(error)) from error
 
 
-def _prompt(typed: argparse.Namespace) -> list[str] | None:
-    """Read the prompt, and return its spans, without the last line break; None where a card is asked for."""
-    if not typed.spans:
-        for name in ("prompt", "separator"):
-            if getattr(typed, name) is not None:
-                raise InputError(f"--{name} belongs to --spans; type --spans, too, or leave it out")
-        return None
-    if typed.prompt is None:
-        raise InputError("--spans needs a prompt; name its file (--prompt FILE)")
-    for name in BELONG_TO_CARDS:
+def _records(typed: argparse.Namespace) -> "Records | None":
+    """Read the records; None where a card is asked for. Raises InputError for options that belong to the other."""
+    card = typed.documents is None
+    for name in BELONG_TO_DOCUMENTS if card else BELONG_TO_CARDS:
         if getattr(typed, name) != parser().get_default(name):
-            raise InputError(f"--{name.replace('_', '-')} has no effect with --spans; leave it out")
-    if typed.prompt == typed.text == "-":
-        raise InputError("the prompt and the text cannot both be standard input; name a file for one")
-    from position_card.card import texts
-    from position_card.measures import spans
+            effect = "has no effect without" if card else "has no effect with"
+            raise InputError(f"--{name.replace('_', '-')} {effect} --documents; leave it out")
+    if card:
+        return None
+    from position_card.texts.records import read_records
 
-    prompt = texts.read_prompt(typed.prompt).removesuffix("\n")
-    return spans.split(prompt, typed.separator)
+    return read_records(typed.documents)
 
 
-def _subject_and_text(
-    model: Source, text: Callable[[], Text], typed: argparse.Namespace
-) -> "tuple[Path, Subject, Text]":
-    """Locate and describe a model, and read the text. A model of the hub is fetched, and torch is prepared."""
+def _subject(model: Source, typed: argparse.Namespace) -> "tuple[Path, Subject]":
+    """Locate and describe a model, with its place. A model of the hub is fetched, and torch is prepared."""
     place, origin = sources.locate(model, typed.revision, typed.out)
-    text_documents = text()
 
     import torch  # seconds, which a name that is not there must not cost
 
@@ -294,41 +293,35 @@ def _subject_and_text(
     runtime.keep_freed_memory()
     device = typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
     description = place, model.shown, origin, device, typed.precision, model.untrained, typed.tokenizer, typed.gpus
-    return place, subject.read_subject(*description), text_documents
+    return place, subject.read_subject(*description)
 
 
-def _spans(
-    model: Source, prompt: list[str], text: Callable[[], Text], typed: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """Write what the spans of a prompt weigh in a model, and return it; none in a dry run."""
-    prompt_name = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
-    place, subject, (documents, _, origin) = _subject_and_text(model, text, typed)
+def _documents(model: Source, records: "Records", typed: argparse.Namespace) -> list[dict[str, Any]]:
+    """Write what the place of documents does in a model, and return it; nothing in a dry run."""
+    place, subject = _subject(model, typed)
 
-    from position_card.card.folder import spans_in
-    from position_card.card.span_measuring import describe_separation, plan_spans
+    from position_card.card.documents_measuring import DocumentsOptions, plan_documents
+    from position_card.card.folder import documents_in
+    from position_card.models import opening
 
-    plan = plan_spans(
-        subject,
-        prompt,
-        documents,
-        typed.target,
-        typed.seed,
-        prompt=prompt_name if typed.prompt == "-" else Path(typed.prompt).name,
-        sources={"prompt": typed.prompt, "text": origin},
-        separation=describe_separation(typed.separator),
-    )
+    name = "standard-input" if typed.documents == "-" else Path(typed.documents).name
+    options = DocumentsOptions(typed.rotate, typed.generate, typed.prefix, typed.plain, typed.seed)
+    template = opening.chat_template(typed.tokenizer or place)
+    plan = plan_documents(subject, records, template, options, name, {"records": typed.documents})
     plan.announce()
     if typed.dry_run:
         return []
-    folder = typed.out / model.name / "spans" / Source(prompt_name, "named").name
-    statistics = spans_in(folder, plan, place, force=typed.force)
-    runtime.announce(f"read {folder}/spans.md")
+    folder = typed.out / model.name / "documents" / Source(name.partition(".jsonl")[0], "named").name
+    statistics = documents_in(folder, plan, place, force=typed.force)
+    runtime.announce(statistics["decision"])
+    runtime.announce(f"read {folder}/documents.md")
     return [statistics]
 
 
 def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
     """Write the card of a model, and return it by the name of its folder; none in a dry run."""
-    place, subject, (documents, text_name, origin) = _subject_and_text(model, text, typed)
+    documents, text_name, origin = text()
+    place, subject = _subject(model, typed)
 
     from position_card.card.folder import card_in
     from position_card.card.measuring import Options, plan_card

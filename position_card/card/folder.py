@@ -1,4 +1,4 @@
-"""The folder of a model, with its card or the weights of a prompt's spans: measured once, and read from then on.
+"""The folder of a model, with its card or what documents do there: measured once, and read from then on.
 
 The facts of a measurement hold the settings that decide it. A folder that was measured with the same settings is read,
 and one that was measured with others is refused.
@@ -12,18 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from position_card.card import measuring, sources, span_measuring
+from position_card.card import documents_measuring, measuring, sources
 from position_card.card.card import MEASUREMENTS, Card, load
+from position_card.card.documents_measuring import DocumentsPlan
 from position_card.card.measuring import CardPlan
 from position_card.card.sources import RefusedError, Source
-from position_card.card.span_measuring import SpansPlan
 from position_card.card.subject import Subject
 from position_card.core.runtime import InputError
+from position_card.measures.cost import require_room
 from position_card.probe.measurable import measurable
 
 SETTINGS = "settings"  # the fact of a measurement that holds the settings which decide it
 UNFINISHED = ".unfinished"  # the folder of checkpoints
-SPAN_SETTINGS = ("sha256", "parted", "target", "seed", "read", "untrained")  # facts that decide the weights of spans
+DOCUMENT_SETTINGS = ("sha256", "template", "rotate", "generate", "prefix", "plain", "seed", "untrained")  # of facts
 
 
 def card_in(folder: Path, plan: CardPlan, place: Path, *, force: bool) -> Card:
@@ -51,18 +52,21 @@ def card_in(folder: Path, plan: CardPlan, place: Path, *, force: bool) -> Card:
     return card
 
 
-def spans_in(folder: Path, plan: SpansPlan, place: Path, *, force: bool) -> dict[str, Any]:
-    """Return the statistics of a prompt's spans in the model at a place, which a folder holds as spans.json.
+def documents_in(folder: Path, plan: DocumentsPlan, place: Path, *, force: bool) -> dict[str, Any]:
+    """Return the statistics of a file of records in the model at a place, which a folder holds as documents.json.
 
     They are measured as planned where the folder has none, or where these are to be replaced (`force`). Raises errors
     as `card_in` does.
     """
-    settings = _settings(plan.subject, place, {name: plan.facts[name] for name in SPAN_SETTINGS})
-    file = folder / "spans.json"
+    settings = _settings(plan.subject, place, {name: plan.facts[name] for name in DOCUMENT_SETTINGS})
+    file = folder / "documents.json"
     if force or not file.exists():
         plan = replace(plan, facts={**plan.facts, SETTINGS: settings})
-        with measurable(plan.subject.opened(place, plan.facts["seed"], folder)) as decoder:
-            span_measuring.measure_planned_spans(plan, decoder).save(folder)
+        subject, kept = plan.subject, folder / UNFINISHED / "records.safetensors"
+        require_room(subject.name, plan.bytes, subject.placed, recomputed=True, precision=subject.precision)
+        with measurable(subject.opened(place, plan.options.seed, folder)) as decoder:
+            documents_measuring.measure_planned_documents(plan, decoder, kept, settings).save(folder)
+        shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
     try:
         statistics: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         before = statistics["facts"].get(SETTINGS, {})

@@ -19,7 +19,7 @@ Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of t
 
 TEXT = "standard-library"  # where none is named
 TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
-MODEL = ("*.json", "*.safetensors")  # files of a model in its directory: those of `hub.WANTED`
+MODEL = ("*.json", "*.safetensors", "chat_template.jinja")  # files of a model in its directory: those of `hub.WANTED`
 BETWEEN_NAMES = "-beside-"  # between the names of models that one figure shows
 MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 million characters are read
 MOST_COMPARED = 4  # models in one figure, untrained copies included: the rows of a printed page

@@ -76,20 +76,12 @@ def stored_documents(source: Source) -> Iterator[str]:
             ) from error
 
 
-def read_prompt(name: str) -> str:
-    """Read the text of a prompt in a file, or - for standard input. Raises InputError for what cannot be read."""
-    if name == "-":
-        return _standard_input(CHARACTERS)
-    with opened(name, f"prompt {name}") as lines:
-        return str(lines.read(CHARACTERS))
-
-
-def _standard_input(most: int = -1) -> str:
-    """Read so many characters of standard input, or all. Raises InputError where it is closed or not UTF-8."""
+def _standard_input() -> str:
+    """Read standard input. Raises InputError where it is closed or not UTF-8."""
     if sys.stdin is None:
         raise InputError("standard input is closed; give a file")
     try:
-        text = sys.stdin.read(most)
+        text = sys.stdin.read()
         text.encode()  # which refuses what a terminal in another encoding lets pass
     except UnicodeError as error:
         raise InputError("standard input is not encoded in UTF-8; convert it, or give a file") from error

@@ -1,1 +1,1 @@
-"""What is measured of a decoder: lambda, influence, attention, replacement, recall, spans; and what it costs."""
+"""What is measured of a decoder: lambda, influence, attention, replacement, recall and answers; and what it costs."""

@@ -21,6 +21,7 @@ from position_card.core.runtime import InputError
 from position_card.measures import passes
 from position_card.models.tokens import encoded
 from position_card.probe import forward
+from position_card.probe.precision import in_float32
 
 PLACES = 5  # of the gold documents, where all rotations are not asked for
 CLOSED, ALONE = "no documents", "gold alone"  # what a record is asked besides
@@ -93,8 +94,12 @@ def tokens_read(prompts: Sequence[Prompt]) -> int:
     return sum(len(head) - _common(before, head) for before, head in begun) + answers
 
 
+@in_float32
 def shares_beginnings(model: PreTrainedModel, tokens: Tokens) -> bool:
-    """Say whether a model predicts the same after tokens [n] where it has read the first half of them before."""
+    """Say whether a model predicts the same after tokens [n] where it has read the first half of them before.
+
+    It is tried in float32, whatever the weights are: what bfloat16 rounds differs with how many tokens pass at once.
+    """
     prompt = torch.tensor([tokens], device=forward.device(model))
     half = len(tokens) // 2
 

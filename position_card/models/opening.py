@@ -40,6 +40,7 @@ from position_card.core import devices
 from position_card.core.runtime import InputError, announce, log
 from position_card.models import families, files, gguf_header
 from position_card.models.tokens import TokenIds, failed
+from position_card.texts.chat import ChatTemplate
 
 modeling_gguf_pytorch_utils.tqdm = partial(modeling_gguf_pytorch_utils.tqdm, disable=True)  # progress is told by us
 for reports in ("modeling_utils", "distributed.tensor_parallel"):  # so are faults of weights, and in one line
@@ -262,6 +263,28 @@ def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
         if source.gguf:
             _require_blank(tokenizer.backend_tokenizer, source.gguf, source.place)
         return framing(tokenizer.backend_tokenizer)
+
+
+def chat_template(directory: str | Path) -> ChatTemplate | None:
+    """Return the chat template of the tokenizer of a directory or GGUF file; None where it has none.
+
+    Of several that have names it is the one that is called default. It is not run. Raises InputError as
+    `open_tokenizer` does.
+    """
+    directory = Path(directory)
+    source = files_of(directory) if directory.is_file() else files.ModelFiles(directory, {}, ())
+    with _opening(source, "has a tokenizer that cannot be opened"):
+        return template_of(AutoTokenizer.from_pretrained(**source.reading))
+
+
+def template_of(tokenizer: Any) -> ChatTemplate | None:
+    """Return the chat template of a tokenizer, with the tokens that it may write; None where it has none."""
+    templates = getattr(tokenizer, "chat_template", None)
+    text = templates.get("default") if isinstance(templates, Mapping) else templates
+    if not isinstance(text, str) or not text.strip():
+        return None
+    tokens = {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
+    return ChatTemplate(text, tokens)
 
 
 def framing(fast: Tokenizer) -> tuple[Tokenizer, list[int]]:

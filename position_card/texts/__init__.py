@@ -1,1 +1,1 @@
-"""Texts that prompts are cut from."""
+"""Texts that prompts are cut from, records that are asked as they are, and the chat templates that write them."""

@@ -3,12 +3,14 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from transformers import PreTrainedTokenizerFast
 
 from position_card.card import command, measurements, subject
 from position_card.drawing import style
 from position_card.measures import cost
+from tests import records
 from tests.conftest import REAL_GPUS
 from tests.position_card.card.conftest import numbered
 from tests.pretend.both import assert_same, on_both
@@ -59,14 +61,15 @@ def test_cards_on_two_gpus_are_those_of_the_cpu(tmp_path, monkeypatch):
     assert places == {"cpu": {"cpu"}, "balanced": {"cuda:0", "cuda:1"}}
 
 
-def test_spans_on_two_gpus_are_those_of_the_cpu(tmp_path):
-    (tmp_path / "prompt.txt").write_text("w4 w5 w6\n\nw7 w8\n\nw9 w10")
+def test_answers_on_two_gpus_are_those_of_the_cpu(tmp_path):
+    documents = [{"text": f"w{word} w{word + 1}", "isgold": word == 4} for word in (4, 7, 9)]
+    records.write(tmp_path / "rows.jsonl", [{"question": "w3", "answers": ["w5 w8"], "ctxs": documents}] * 8)
 
     def work(folder, device):
         where = ("--gpus", "2") if device == "cuda" else ("--device", "cpu")
-        assert run("--spans", "--prompt", "prompt.txt", "--quiet", *where, "--out", str(folder)) == 0
-        rows = (folder / "model/spans/prompt/spans.csv").read_text().splitlines()[1:]
-        return np.array([[float(value) for value in row.split(",")[-2:]] for row in rows])
+        typed = ["./model", "--documents", "rows.jsonl", "--quiet", *where, "--out", str(folder)]
+        assert command.main(typed) == 0
+        return pd.read_csv(folder / "model/documents/rows/documents.csv")["log_probability"].to_numpy()
 
     assert_same(*on_both(work, tmp_path, 2), WITHIN)
 

@@ -53,9 +53,8 @@ def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text(f"{MARKED}one", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(f'{MARKED}{{"text": "two"}}\n{{"text": "three"}}\n', encoding="utf-8")
     assert list(texts.stored_documents(source(str(tmp_path)))) == ["one", "two", "three"]
-    assert texts.read_prompt(str(tmp_path / "a.txt")) == "one"
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{MARKED}four"))
-    assert texts.read_prompt("-") == "four"
+    assert list(texts.read_documents(source("-"))[0]) == ["four"]
 
 
 @pytest.mark.parametrize(("name", "lines"), [("train.csv", "text\none\n"), ("train.tsv", "text\none\n")])
@@ -73,11 +72,6 @@ def test_a_text_that_may_not_be_read_is_one_line(tmp_path, monkeypatch):
         list(texts.stored_documents(source(str(tmp_path / "a.txt"))))
 
 
-def test_a_prompt_that_is_a_directory_is_one_line(tmp_path):
-    with refused(tmp_path, "Is a directory"):
-        texts.read_prompt(str(tmp_path))
-
-
 def test_another_encoding_is_one_line(tmp_path):
     (tmp_path / "a.txt").write_bytes("Käse".encode("latin-1"))
     with refused(tmp_path / "a.txt", "UTF-8"):
@@ -85,13 +79,10 @@ def test_another_encoding_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("stdin", [None, "\udcff"])
-@pytest.mark.parametrize(
-    "reading", [texts.read_prompt, lambda given: texts.read_documents(source(given))], ids=["prompt", "text"]
-)
-def test_standard_input_that_cannot_be_read_is_one_line(reading, stdin, monkeypatch):
+def test_standard_input_that_cannot_be_read_is_one_line(stdin, monkeypatch):
     monkeypatch.setattr("sys.stdin", stdin and io.StringIO(stdin))
     with refused("standard input"):
-        reading("-")
+        texts.read_documents(source("-"))
 
 
 def test_reading_ends_with_the_last_character_that_is_wanted():

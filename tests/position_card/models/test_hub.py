@@ -146,7 +146,7 @@ def test_weights_and_configuration_alone_are_asked_of_the_hub(answering, model, 
     answering(download)
     hub.fetch_model("someone/some-model", REVISION, "bloom", tmp_path / "record.json")
     assert hub.model_place(tmp_path / "record.json") == model
-    common = ("someone/some-model", REVISION, ["*.json", "*.safetensors"])
+    common = ("someone/some-model", REVISION, ["*.json", "*.safetensors", "chat_template.jinja"])
     assert asked == [(*common, False), (*common, True)]
 
 

@@ -1,0 +1,120 @@
+"""The sentence that decides: where key documents belong, or why a file of records cannot tell.
+
+Its rules are stated in docs/documents.md. Every ratio is one of probabilities of the whole answer, and each comes with
+an interval over records.
+"""
+
+from dataclasses import dataclass
+
+from position_card.card.profiles import Interval
+
+MARGIN = 1.1  # a ratio up to which, and down to its inverse, order matters little
+TOLD = 1.25  # a ratio that the number of records is told for
+USED = 3.0  # how many times as probable documents make an answer that a model takes from them, at least
+
+
+@dataclass(frozen=True)
+class PlaceRatios:
+    """What is compared: ratios of probabilities, geometric means over records."""
+
+    first: Interval  # over the middle
+    last: Interval  # over the middle
+    first_over_last: Interval
+    alone: Interval  # the gold documents alone over no documents
+    best: Interval  # all documents over none, where the gold ones stand at their best place
+    right: float  # share of right answers, over records and places
+    ever_right: bool  # with documents or without
+    records: int
+    needed: int  # records whose intervals are as narrow as TOLD on either side
+    needed_for_little: int  # the same for MARGIN
+
+
+@dataclass(frozen=True)
+class OptionShares:
+    """How often a model chooses the option at each place, where each option stood at each place of a record."""
+
+    names: tuple[str, ...]  # of the places: A, B and so on
+    chosen: tuple[Interval, ...]  # share of all orders
+    same: float  # share of the records where one option is chosen in all orders
+    right: float | None  # share of right choices over all orders, where the right options are known
+    records: int
+    needed: int  # records whose intervals are as narrow as TOLD on either side of an even share
+
+
+def decide_on_places(ratios: PlaceRatios) -> str:
+    """Say where key documents belong, whether order matters, or why that cannot be told."""
+    said = f"({share(ratios.right)} of the answers are right)"
+    if ratios.alone.low < USED:
+        if not ratios.ever_right:
+            return "This model answers none of these with or without documents: this file cannot tell."
+        return (
+            f"The documents that hold the answers make these {times(ratios.alone)} as probable as no documents do, "
+            f"which is not separably {USED:g} times: this file cannot tell where to put them."
+        )
+    if ratios.best.low < USED:
+        return (
+            "Among the other documents the model loses the answer, wherever its document stands: this file cannot "
+            f"tell; give fewer documents {said}."
+        )
+    ends = {"first": ratios.first, "last": ratios.last}
+    if all(interval.low > 1 / MARGIN and interval.high < MARGIN for interval in ends.values()):
+        return f"Order matters little here: first and last are within {share(MARGIN - 1)} of the middle {said}."
+    best, worst = sorted(ends, key=lambda end: -ends[end].value)
+    against = f"; don't put them {worst}: {times(ends[worst])}" if ends[worst].high < 1 else ""
+    if ends[best].low > 1:
+        alike = ends[worst].low > 1 and not ratios.first_over_last.side(1)
+        also = f"; {worst} is not told apart from {best}" if alike else against
+        ratio = f"the answer's probability is {times(ends[best])} that in the middle"
+        return f"Put key documents {best}: {ratio}{also} {said}."
+    if ends[worst].high < 1:
+        return (
+            f"Don't put key documents {worst}: the answer's probability is {times(ends[worst])} that in the middle "
+            f"{said}."
+        )
+    needed = ratios.needed if ratios.needed > ratios.records else ratios.needed_for_little
+    return (
+        f"Undecided: first is {times(ratios.first)} and last {times(ratios.last)} the middle; "
+        f"{more(needed, ratios.records)} {said}."
+    )
+
+
+def decide_on_options(shares: OptionShares) -> str:
+    """Say whether the order of options decides what is chosen."""
+    even = 1 / len(shares.names)
+    right = (
+        "" if shares.right is None else f"; {share(shares.right)} of the choices are right, and {share(even)} by chance"
+    )
+    same = f"the same option is chosen in all orders in {share(shares.same)} of the records{right}"
+    if all(interval.low > even / MARGIN and interval.high < even * MARGIN for interval in shares.chosen):
+        return f"Order matters little here: each place is chosen within {share(MARGIN - 1)} of {share(even)}; {same}."
+    place = max(range(len(shares.names)), key=lambda index: shares.chosen[index].value)
+    most = shares.chosen[place]
+    if most.low > even:
+        return (
+            f"Don't trust one order: the option at place {shares.names[place]} is chosen in {percent(most)} of the "
+            f"orders, where {share(even)} is even; {same}. Ask in every order, and take the mean."
+        )
+    return (
+        f"Undecided: place {shares.names[place]} is chosen most, in {percent(most)} of the orders, where {share(even)} "
+        f"is even; {more(shares.needed, shares.records)}; {same}."
+    )
+
+
+def times(interval: Interval) -> str:
+    """Write a ratio with its interval: 2.0 [1.5, 2.7] times."""
+    return f"{interval} times"
+
+
+def share(value: float) -> str:
+    """Write a share: 36 %."""
+    return f"{100 * value:.0f} %"
+
+
+def percent(interval: Interval) -> str:
+    """Write a share with its interval: 56 % [50, 62]."""
+    return f"{100 * interval.value:.0f} % [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+
+
+def more(needed: int, records: int) -> str:
+    """Say how many records are missing."""
+    return f"about {max(1, needed - records):,} more records would tell"

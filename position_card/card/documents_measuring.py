@@ -1,0 +1,297 @@
+"""This module plans and measures what the place of documents or options does to answers, from a file of records.
+
+The command and a model in memory share it. All prompts are made, and counted, before any weight is read.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from string import ascii_uppercase as LETTERS
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from transformers import PreTrainedModel
+
+from position_card.card.documents_page import Documents
+from position_card.card.subject import Subject
+from position_card.core import checkpoint, provenance
+from position_card.core.runtime import InputError, progress
+from position_card.measures import documents
+from position_card.measures.cost import operations_per_second
+from position_card.measures.documents import ALONE, CLOSED, Answered, Prompt, Reader
+from position_card.models import opening
+from position_card.models.tokens import special_tokens
+from position_card.texts.chat import ChatTemplate, chat_frames, plain_frames
+from position_card.texts.records import DOCUMENTS, FEWEST, Record, Records
+
+TOO_LONG = "more tokens than the model takes"
+PLACE_COLUMNS = ("record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "said")
+OPTION_COLUMNS = ("record", "order", "option", "place", "probability", "answer")
+
+
+@dataclass(frozen=True)
+class DocumentsOptions:
+    """How records are asked."""
+
+    rotate: bool = False  # whether all rotations of the documents are measured
+    generate: int = 0  # tokens that the model says itself; 0: an answer is right where each of its tokens is likeliest
+    prefix: str | None = None  # how the answer begins; None: as the form of the record says
+    plain: bool = False  # whether the chat template is left aside
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise InputError for numbers that nothing can be measured with."""
+        for name in ("generate", "seed"):
+            if not isinstance(value := getattr(self, name), int) or value < 0:
+                raise InputError(f"{name} is {value!r}; give a whole number of at least 0")
+
+
+@dataclass(frozen=True)
+class AskedRecord:
+    """A record with its prompts."""
+
+    record: Record
+    orders: tuple[tuple[str, tuple[int, ...]], ...]  # the place that each is of, and the order of what it shows
+    texts: tuple[str, ...]  # of the prompts, up to where the answer begins
+    prompts: tuple[tuple[Prompt, ...], ...]  # for each order, one for each answer or option
+
+    @property
+    def all_prompts(self) -> list[Prompt]:
+        """Those of all orders."""
+        return [prompt for prompts in self.prompts for prompt in prompts]
+
+    @property
+    def longest(self) -> Prompt:
+        """The prompt with the most tokens, its answer among them."""
+        return max(self.all_prompts, key=lambda prompt: len(prompt.tokens) + len(prompt.answer))
+
+
+@dataclass(frozen=True)
+class DocumentsPlan:
+    """What will be measured of a file of records, known before any weight is read."""
+
+    subject: Subject
+    options: DocumentsOptions
+    frames: Sequence[tuple[Record, str]]  # records, and their prompts without documents
+    places: int  # of the gold documents
+    longest: Prompt
+    tokens: int  # that pass through the model
+    largest: int  # id of a token
+    facts: Mapping[str, Any]
+
+    @property
+    def n(self) -> int:
+        """Tokens of the longest prompt, with what follows it."""
+        return len(self.longest.tokens) + len(self.longest.answer) + self.options.generate
+
+    @property
+    def bytes(self) -> float | None:
+        """About how many bytes of memory the measurement takes, at most; None where a pass cannot be counted."""
+        return self.subject.size.memory(self.n, self.n, self.subject.precision, recomputed=True)
+
+    def seconds(self) -> float | None:
+        """Return about how many seconds the measurement takes; None where a pass cannot be counted."""
+        subject = self.subject
+        if (cost := subject.size.pass_cost(self.n, subject.precision, recomputed=True)) is None:
+            return None
+        forward = cost.operations / self.n / 3  # for a token; a backward pass recomputes one, and is as long itself
+        return forward * self.tokens / operations_per_second(subject.device, subject.precision)
+
+    def announce(self) -> None:
+        """Tell the user, before the work, how much memory and time it takes."""
+        what = f"{len(self.frames)} records in {self.tokens:,} tokens, up to {self.n:,} a prompt,"
+        self.subject.announce(what, self.bytes, self.seconds())
+
+
+def plan_documents(
+    subject: Subject,
+    records: Records,
+    template: ChatTemplate | None,
+    options: DocumentsOptions,
+    name: str,
+    sources: Mapping[str, str],
+) -> DocumentsPlan:
+    """Make the prompts of all records, by the chat template if there is one and it is not left aside.
+
+    The page calls the file of records `name`, and says the `sources` of model and records.
+
+    Raises InputError where a text holds a control token, where the template cannot be rendered, where too few records
+    fit the model, and where options are rotated or the model is asked to say them.
+    """
+    if records.records[0].chooses and (options.rotate or options.generate):
+        raise InputError("records of options are asked in all orders, by their letters; leave out rotate and generate")
+    _require_no_control_tokens(subject, records.records)
+    chat = None if options.plain else template
+    frames = chat_frames(records.records, chat) if chat else plain_frames(records.records)
+    most, count = opening.longest(subject.config), _places(records.records, options)
+    kept, left_out, read, largest = [], records.left_out.copy(), 0, 0
+    first, longest = None, Prompt((), ())
+    for record, frame in zip(records.records, frames.texts, strict=True):
+        asked = _asked(subject, record, frame, options, count)
+        n = len(asked.longest.tokens) + len(asked.longest.answer)
+        if most is not None and n + options.generate > most:
+            left_out[TOO_LONG] += 1
+            continue
+        kept.append((record, frame))
+        first = first or asked
+        longest = max(longest, asked.longest, key=lambda prompt: len(prompt.tokens) + len(prompt.answer))
+        read += documents.tokens_read(asked.all_prompts) + options.generate * len(asked.orders)
+        largest = max(largest, *(max(*prompt.tokens, *prompt.answer) for prompt in asked.all_prompts))
+    if first is None or len(kept) < FEWEST:
+        raise InputError(
+            f"{len(kept)} of {len(records.records)} records fit {subject.name}, which takes {most} tokens, and at "
+            f"least {FEWEST} are needed; give shorter ones"
+        )
+    counts = [len(record.items) for record, _ in kept]
+    facts = {
+        "name": subject.name,
+        "records": name,
+        "sources": {"model": subject.origin, **sources},
+        "device": subject.device,
+        "untrained": subject.untrained,
+        "precision": subject.precision,
+        "weights": subject.quantisation,
+        "sha256": _digest(records.records),
+        "chooses": first.record.chooses,
+        "left out": dict(left_out),
+        "items": [min(counts), max(counts)],
+        "longest": len(longest.tokens) + len(longest.answer),
+        "template": chat.sha256 if chat else None,
+        "has template": template is not None,
+        "added": frames.added,
+        "folded": frames.folded,
+        "rotate": options.rotate,
+        "generate": options.generate,
+        "prefix": options.prefix,
+        "plain": options.plain,
+        "begins": sorted({_prefix(record, options) for record, _ in kept}),
+        "seed": options.seed,
+        "before": [subject.tokenizer.id_to_token(token) for token in subject.before],
+        "first prompt": first.texts[0 if first.record.chooses else 1],
+        "first answer": LETTERS[0] if first.record.chooses else first.record.answers[0],
+        "tokenizer": subject.tokenizer_note,
+        "versions": provenance.versions(),
+    }
+    return DocumentsPlan(subject, options, kept, count, longest, read, largest, facts)
+
+
+def measure_planned_documents(
+    plan: DocumentsPlan, model: PreTrainedModel, kept: Path | None = None, run: object = None
+) -> Documents:
+    """Measure an open `model` as planned. Raises InputError where token ids lie beyond its embeddings.
+
+    What was measured of a record is `kept` in a file, if one is named, from which the same `run` goes on after a kill.
+    """
+    model.eval().requires_grad_(False)
+    subject, options = plan.subject, plan.options
+    opening.require_known_tokens(np.array([plan.largest]), model, subject.name)
+    shared = documents.shares_beginnings(model, plan.longest.tokens)
+    ends = special_tokens(subject.tokenizer)
+    reader = Reader(model, shared=shared, most=options.generate, ends=ends)
+    fingerprint = checkpoint.fingerprint([run, shared], {})
+    state = checkpoint.resumed(kept, fingerprint, "measuring records") if kept else None
+    rows: list[list[Any]] = list(state.facts["rows"]) if state else []
+    done = state.step if state else 0
+    left = progress(plan.frames[done:], "measuring records", len(plan.frames), done)
+    for step, (record, frame) in enumerate(left, start=done + 1):
+        asked = _asked(subject, record, frame, options, plan.places)
+        answered = iter(reader.read(asked.all_prompts))
+        by_order = [[next(answered) for _ in prompts] for prompts in asked.prompts]
+        rows += _chosen(asked, by_order) if record.chooses else _placed(plan, asked, by_order)
+        if kept:
+            checkpoint.write(kept, fingerprint, checkpoint.State(step, {"rows": rows}, {}))
+    columns = OPTION_COLUMNS if plan.facts["chooses"] else PLACE_COLUMNS
+    return Documents(pd.DataFrame(rows, columns=list(columns)), {**plan.facts, "shared": shared})
+
+
+def _placed(plan: DocumentsPlan, asked: AskedRecord, by_order: Sequence[Sequence[Answered]]) -> Iterator[list[Any]]:
+    """Yield a row for each place: PLACE_COLUMNS."""
+    record, options = asked.record, plan.options
+    for (place, order), prompts, answers in zip(asked.orders, asked.prompts, by_order, strict=True):
+        said = plan.subject.tokenizer.decode(list(answers[0].said)).replace("\0", "\N{REPLACEMENT CHARACTER}")
+        if options.generate:
+            if plan.facts["template"] is None:  # without turns a model goes on to the next question by itself
+                said = said.strip().split("\n")[0]
+            right = any(answer.casefold() in said.casefold() for answer in record.answers)
+        else:
+            right = any(answer.likeliest for answer in answers)
+        before = next((index for index, item in enumerate(order) if item in record.gold), 0)
+        tokens, answer = prompts[0]
+        yield [record.number, place, before, len(tokens), len(answer), answers[0].log_probability, int(right), said]
+
+
+def _chosen(asked: AskedRecord, by_order: Sequence[Sequence[Answered]]) -> Iterator[list[Any]]:
+    """Yield a row for each order and option: OPTION_COLUMNS. Probabilities of the letters add to 1 in an order."""
+    (answer,) = asked.record.gold or (-1,)
+    for number, ((_, order), letters) in enumerate(zip(asked.orders, by_order, strict=True)):
+        found = np.array([letter.log_probability for letter in letters])
+        probability = np.exp(found - np.logaddexp.reduce(found))
+        for place, option in enumerate(order):
+            yield [asked.record.number, number, option, LETTERS[place], float(probability[place]), answer]
+
+
+def _places(records: Sequence[Record], options: DocumentsOptions) -> int:
+    """Return at how many places the gold documents of all records stand.
+
+    Raises InputError where documents are rotated and records have different numbers of them.
+    """
+    counts = {len(record.items) for record in records}
+    if options.rotate and len(counts) > 1:
+        raise InputError(
+            f"rotating needs as many documents in every record, and these have {min(counts)} to {max(counts)}; leave "
+            "--rotate out"
+        )
+    others = min(len(record.items) - len(record.gold) for record in records)
+    return min(documents.PLACES, others + 1)
+
+
+def _asked(subject: Subject, record: Record, frame: str, options: DocumentsOptions, count: int) -> AskedRecord:
+    """Make the prompts of a record whose gold documents stand at so many places."""
+    items = len(record.items)
+    if record.chooses:
+        orders = [(str(number), order) for number, order in enumerate(documents.option_orders(items))]
+    else:
+        gold = record.gold
+        arranged = documents.rotations(items, gold) if options.rotate else documents.orders(items, gold, count)
+        orders = [(CLOSED, []), (ALONE, list(gold))]
+        orders += [(str(place), order) for place, order in enumerate(arranged, start=1)]
+    answers = LETTERS[:items] if record.chooses else record.answers
+    texts = [frame.replace(DOCUMENTS, _shown(record, order)) + _prefix(record, options) for _, order in orders]
+    prompts = [
+        tuple(documents.prompt_with_answer(subject.tokenizer, subject.before, text, answer) for answer in answers)
+        for text in texts
+    ]
+    return AskedRecord(record, tuple((place, tuple(order)) for place, order in orders), tuple(texts), tuple(prompts))
+
+
+def _shown(record: Record, order: Sequence[int]) -> str:
+    """Return the documents in an order as a prompt shows them, or the options with their letters."""
+    if record.chooses:
+        return "\n".join(f"{LETTERS[place]}. {record.items[option]}" for place, option in enumerate(order))
+    return "\n\n".join(record.items[document] for document in order)
+
+
+def _prefix(record: Record, options: DocumentsOptions) -> str:
+    return record.prefix if options.prefix is None else options.prefix
+
+
+def _require_no_control_tokens(subject: Subject, records: Sequence[Record]) -> None:
+    """Raise InputError where a text of a record holds a special token, which would begin or end a turn."""
+    controls = [str(subject.tokenizer.id_to_token(token)) for token in special_tokens(subject.tokenizer)]
+    for record in records:
+        contents = [message["content"] for message in record.messages]
+        for what, texts in (("a document", record.items), ("a message", contents), ("an answer", record.answers)):
+            for control in controls:
+                if any(control in text for text in texts):
+                    raise InputError(
+                        f"record {record.number} has the control token {control} in {what}, where it would begin or "
+                        "end a turn; remove it"
+                    )
+
+
+def _digest(records: Sequence[Record]) -> str:
+    text = json.dumps([asdict(record) for record in records], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

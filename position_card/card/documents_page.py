@@ -1,0 +1,294 @@
+"""What was found of a file of records: its table, its statistics as JSON, and its page in Markdown.
+
+What every page says alike is in documents.md beside this module.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from position_card.card.decision import MARGIN, TOLD, USED, decide_on_options, decide_on_places, percent, share
+from position_card.card.page import PERCENT, code, counted, table
+from position_card.card.profiles import Interval
+from position_card.card.record_statistics import ENDS, LEVEL, OptionStatistics, PlaceStatistics
+from position_card.core import artifacts
+from position_card.core.runtime import whole_file
+from position_card.measures.documents import ALONE, CLOSED
+
+TEMPLATE = resources.files(__package__).joinpath("documents.md")
+NAME = "documents"  # of the files, before .md, .csv and .json
+SHOWN = 4000  # characters of the first prompt that a page shows
+ON_PLACES = """\
+In each record the document that holds the answer was put at {places} places among the others. The table has means over
+the records. Place 1 is before all other documents, and place {places} after all.
+
+{by_place}
+
+*Probability* is that of the whole answer: its geometric mean over the records, then its mean. *In the middle* are
+places {middle}.
+
+{compared}
+
+The intervals of the first row hold together at {level}, so each is one of {each}; those of the others are of {level}
+each. They are over records, and say nothing of other questions. The two ratios of a row can differ, since a geometric
+mean gives every record the same weight, and a mean of probabilities those that the model is sure of.
+
+## Place, or question?
+
+Of the variance of the logarithm of the answer's probability, {record} comes from the record, {place} from the place,
+and {rest} from both together. {needed}
+"""
+ON_OPTIONS = """\
+Each record was asked in {places} orders, in which each option stood at each place once. Without a bias, each place
+would be chosen in {even} of the orders.
+
+{by_place}
+
+One option is chosen in all orders of {same} of the records.{right}
+
+The intervals of *chosen* hold together at {level}; the others are of {level} each. They are over records, and say
+nothing of other questions.
+"""
+
+
+@dataclass(frozen=True)
+class Documents:
+    """What the place of documents, or of options, does to answers, as `position_card.documents` returns it.
+
+    A notebook shows its page.
+
+    Attributes:
+        table: Of documents a row for each `record`, by its line, and `place`: "1" is before all others, "no documents"
+            and "gold alone" are asked besides. `before` counts the documents before that which holds the answer,
+            `tokens` those of the prompt, `answer_tokens` those of the answer. `log_probability` is that of the whole
+            answer in nats, `right` is 1 or 0, and `said` is what the model said, where it was asked to. Of options a
+            row for each `record`, `order` and `option`, from 0 on: its `place`, A or beyond, its `probability` among
+            the options, and the number of the right `answer`, -1 where it is not known.
+        facts: What the page tells of the model, the records and how they were measured.
+    """
+
+    table: pd.DataFrame
+    facts: Mapping[str, Any]
+
+    @cached_property
+    def found(self) -> PlaceStatistics | OptionStatistics:
+        """What the statistics are made from."""
+        if self.facts["chooses"]:
+            return OptionStatistics.of(self.table)
+        return PlaceStatistics.of(self.table, self.facts["seed"])
+
+    @property
+    def decision(self) -> str:
+        """The sentence that says where key documents belong, or why that cannot be told."""
+        if isinstance(self.found, PlaceStatistics):
+            return decide_on_places(self.found.compared)
+        return decide_on_options(self.found.compared)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Everything that was found, ready for JSON."""
+        found = self.found
+        numbers: dict[str, Any] = asdict(found.compared)
+        if isinstance(found, PlaceStatistics):
+            numbers |= {
+                "ratios by token": {end: asdict(ratio) for end, ratio in found.ratios_by_token.items()},
+                "ratios of means": {end: asdict(ratio) for end, ratio in found.ratios_of_means.items()},
+                "changes in right answers": {end: asdict(change) for end, change in found.changes.items()},
+                "variance": {part: None if math.isnan(of) else of for part, of in found.shares.items()},
+            }
+        return {
+            "model": self.facts["name"],
+            "records": self.facts["records"],
+            "decision": self.decision,
+            "statistics": numbers,
+            "facts": {name: fact for name, fact in self.facts.items() if name not in ("name", "records")},
+        }
+
+    @property
+    def page(self) -> str:
+        """The page in Markdown."""
+        found, facts = self.found, self.facts
+        left_out = facts["left out"]
+        return TEMPLATE.read_text(encoding="utf-8").format(
+            title=f"{facts['records']} in {facts['name']}",
+            decision=self.decision,
+            left_out="".join(f" {counted(count, 'record')} left out: {why}." for why, count in left_out.items()),
+            found=_on_places(found) if isinstance(found, PlaceStatistics) else _on_options(found),
+            what="options" if facts["chooses"] else "documents",
+            prompt=_fenced(facts["first prompt"]),
+            of_first="" if facts["chooses"] else ", with the gold document alone",
+            answer=code(facts["first answer"]),
+            written="\n".join(f"- {line}" for line in self._written()),
+            rules=_rules(facts["chooses"]),
+            made_of=table(("what", "value"), self._made_of()),
+        )
+
+    def save(self, directory: str | Path) -> None:
+        """Write documents.csv, documents.md and documents.json into a directory, each whole, the last one last.
+
+        Raises:
+            InputError: The directory cannot be written.
+        """
+        directory = Path(directory)
+        artifacts.write_table(directory / f"{NAME}.csv", self.table)
+        for suffix, text in (("md", self.page), ("json", json.dumps(self.statistics, indent=2) + "\n")):
+            with whole_file(directory / f"{NAME}.{suffix}") as partial:
+                partial.write_text(text, encoding="utf-8")
+
+    def _repr_markdown_(self) -> str:
+        """Return the page, which a notebook shows."""
+        return self.page
+
+    def _written(self) -> Iterator[str]:
+        """Say how prompts were written."""
+        facts = self.facts
+        if facts["template"]:
+            yield (
+                f"By the chat template of the tokenizer (sha256 {facts['template'][:12]}), without thoughts where it "
+                "knows how, and on 1 January 2025 where it asks for the day."
+            )
+            if facts["added"] > 1:
+                yield (
+                    f"**The template adds {facts['added']} different texts to messages of the same roles**: it may "
+                    "treat records differently. Look at it before you trust this page."
+                )
+            if facts["folded"]:
+                yield (
+                    f"The template refuses or drops a system message, which begins the user's turn in "
+                    f"{counted(facts['folded'], 'record')}."
+                )
+        elif facts["has template"]:
+            yield "As plain text, since `--plain` leaves the chat template aside."
+        else:
+            yield "As plain text, since the tokenizer has no chat template."
+        begins = " or ".join(code(text) for text in facts["begins"] if text)
+        yield f"The answer begins with {begins}." if begins else "Nothing stands before the answer."
+        before = " ".join(map(code, facts["before"]))
+        yield f"{before} stands once, at the beginning." if before else "The tokenizer puts no token before a prompt."
+        if facts["generate"] and not facts["chooses"]:
+            yield (
+                f"An answer is right where the model says it within {facts['generate']} tokens, always with the most "
+                "probable one, up to a special token, and without a chat template up to the end of the line."
+            )
+        elif not facts["chooses"]:
+            yield (
+                "An answer is right where each of its tokens is the most probable one after those before it. A model "
+                "that answers in sentences may be right and seem wrong: `--generate 32` lets it speak."
+            )
+
+    def _made_of(self) -> Iterator[tuple[str, str]]:
+        facts = self.facts
+        yield "model", facts["sources"]["model"]
+        if facts["untrained"] is not None:
+            yield "weights", f"random, not trained, drawn by seed {facts['untrained']}"
+        elif facts["weights"]:
+            yield "weights", f"{facts['weights']} of a GGUF file, unpacked to {facts['precision']}"
+        least, most = facts["items"]
+        of = f"{least}" if least == most else f"{least} to {most}"
+        what = "options" if facts["chooses"] else "documents"
+        yield (
+            "records",
+            f"{facts['sources']['records']}, {self.table['record'].nunique()} of {of} {what}, up to "
+            f"{facts['longest']:,} tokens a prompt, sha256 {facts['sha256'][:12]}",
+        )
+        if facts["rotate"]:
+            yield "orders", "all rotations"
+        anew = "read anew each time, since the model predicts something else after what it keeps of them"
+        yield "beginnings that prompts share", "read once" if facts["shared"] else anew
+        if facts["tokenizer"]:
+            yield "tokenizer", facts["tokenizer"]
+        yield "computed", f"in {facts['precision']} on {facts['device']}"
+        yield "versions", ", ".join(f"{name} {facts['versions'][name]}" for name in ("python", "torch", "transformers"))
+
+
+def _on_places(found: PlaceStatistics) -> str:
+    last = found.log_probability.shape[1]
+    rows = []
+    for name, log_probability, right in (
+        *((name, found.alone[name], found.alone_right[name]) for name in (CLOSED, ALONE)),
+        *((str(place + 1), found.log_probability[:, place], found.right[:, place]) for place in range(last)),
+    ):
+        numbers = (np.exp(log_probability.mean()), np.exp(log_probability).mean())
+        by_token = (log_probability / found.tokens).mean()
+        rows.append((name, *(f"{number:.3g}" for number in numbers), f"{by_token:.2f}", share(right.mean())))
+    header = ("place", "probability, geometric mean", "mean probability", "log-probability a token", "right")
+    compared = [
+        ("probability, geometric mean", *found.ratios.values()),
+        ("probability of an average token", *found.ratios_by_token.values()),
+        ("mean probability", *found.ratios_of_means.values()),
+        ("right answers, difference", *(_points(change) for change in found.changes.values())),
+    ]
+    needed, parts = found.needed(TOLD), found.shares
+    return ON_PLACES.format(
+        places=last,
+        by_place=table(header, rows),
+        middle=_listed(found.middle),
+        compared=table(("", *(f"{end} / middle" for end in ENDS)), compared),
+        level=share(LEVEL),
+        each=f"{PERCENT * (1 - (1 - LEVEL) / len(ENDS)):g} %",
+        **{part: "nothing" if math.isnan(of) else share(of) for part, of in parts.items()},
+        needed=(
+            f"{needed:,} records such as these would tell a ratio to within a factor of {TOLD:g}; these are "
+            f"{found.records:,}."
+        ),
+    )
+
+
+def _on_options(found: OptionStatistics) -> str:
+    names = found.compared.names
+    rows = zip(names, map(percent, found.chosen), map(percent, found.mass), strict=True)
+    right = ""
+    if found.right_by_order is not None and found.right_together is not None:
+        right = (
+            f" {share(found.right_by_order)} of the choices are right; by the mean log-probability over all orders it "
+            f"is {share(found.right_together)}."
+        )
+    return ON_OPTIONS.format(
+        places=len(names),
+        even=share(1 / len(names)),
+        by_place=table(("place", "chosen", "probability among the options"), rows),
+        same=percent(found.same),
+        right=right,
+        level=share(LEVEL),
+    )
+
+
+def _rules(chooses: bool) -> str:
+    little = share(MARGIN - 1)
+    if chooses:
+        return (
+            f"*Order matters little* where the interval of every place lies within {little} of an even share; else one "
+            "order is not to be trusted where the interval of the place that is chosen most lies above it; else it is "
+            "undecided."
+        )
+    return (
+        "Nothing is decided unless the gold documents alone, and at their best place all documents, make the answer "
+        f"separably {USED:g} times as probable as no documents do. Then *order matters little* where both intervals "
+        f"lie within {little} of the middle; *put key documents* at the end of the greater ratio where its interval "
+        "lies above 1; *don't put* them at the end of the smaller one where its interval lies below 1; else it is "
+        "undecided."
+    )
+
+
+def _points(change: Interval) -> str:
+    return "{:+.0f} [{:+.0f}, {:+.0f}] points".format(*(PERCENT * of for of in (change.value, change.low, change.high)))
+
+
+def _listed(places: list[int]) -> str:
+    return f"{places[0] + 1} to {places[-1] + 1}" if places[1:] else str(places[0] + 1)
+
+
+def _fenced(text: str) -> str:
+    """Return a text in a block of code, whose fence is longer than what stands in it."""
+    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]} ... ({len(text) - SHOWN:,} characters more)"
+    longest = max((len(run) for run in shown.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{shown}\n{fence}"
