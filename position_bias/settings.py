@@ -88,6 +88,7 @@ class Evidence:
     postnorm: Annotated[Names, "tasks, or averaging"]
     structural: Annotated[Names, "models trained here"]
     pretrained: Annotated[Names, "models of structural.pretrained: both ends by two measures, and what they recall"]
+    curve: Annotated[Names, "models of structural.pretrained: what changes as text moves towards another, and recall"]
 
 
 @section

@@ -89,6 +89,8 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "structural_evidence": EVIDENCE["structural"],
         "structural_evidence_pretrained": EVIDENCE["pretrained"],
         "structural_evidence_recall": EVIDENCE["pretrained"],
+        "structural_evidence_curve": EVIDENCE["curve"],
+        "structural_evidence_curve_runs": EVIDENCE["curve"],
     }.items()
     if named
     for path in FILES[row].outputs.values()

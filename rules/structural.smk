@@ -5,7 +5,8 @@
 # Pretrained decoders and copies of them with random weights are measured by a rule of their own, on as many prompts as
 # structural.pretrained says. Out: the same files in results/measure/, where {checkpoint} is hub, copy{seed}, or usual{seed} where the
 # weights have the deviation of the library; results/replaced/{model}/{checkpoint}.safetensors, what replacing single tokens
-# changes; results/recall/{model}/n{words}.safetensors, what the decoder recalls of each place in a context of so many words;
+# changes; results/moved/{model}/{checkpoint}/n{n}.safetensors, what changes as text moves towards another;
+# results/recall/{model}/n{words}.safetensors, what the decoder recalls of each place in a context of so many words;
 # results/pretrained/{model}/ and results/recall/, tables of what is judged and drawn.
 
 OF_FIGURES = {  # Figures 1 and 2 of the paper -> the measured models that each shows
@@ -39,6 +40,10 @@ COPIES = [*(f"copy{seed}" for seed in range(PRETRAINED["copies"])), "usual0"]
 USUAL = 0.02  # initializer_range, where a configuration does not say another
 PRETRAINED_TABLE = "results/pretrained/{model}/{table}.csv"
 REPLACED = "results/replaced/{model}/{checkpoint}.safetensors"
+CURVE = config["structural"]["curve"]
+MOVED = "results/moved/{model}/{checkpoint}/n{n}.safetensors"
+MOVED_COPIES = [f"copy{seed}" for seed in range(CURVE["copies"])]
+moved_in = lambda models: collect(MOVED, model=models, checkpoint=["hub", *MOVED_COPIES], n=CURVE["tokens"])
 RECALL = config["structural"]["recall"]
 RECALLED = "results/recall/{model}/n{words}.safetensors"
 recalled_by = lambda models: {
@@ -316,6 +321,8 @@ TABLES["structural/checks"] = Row(
             *evidence_tables("structural/*/pretrained.csv"),
             "results/recall/values.csv",
             *evidence_tables("structural/*/recall.csv"),
+            "results/moved/values.csv",
+            *evidence_tables("structural/*/curve.csv"),
         ],
         "pretrained_kernels": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="kernels"),
         "long_training": evidence_tables("structural/*/compared.csv"),
@@ -363,6 +370,32 @@ FILES |= {
         },
         wildcards={"model": any_of(PRETRAINED["models"])},
         needs={"mem_mb": memory(2000), "runtime": 20},
+    ),
+    "structural_curve_values": Row(
+        "What changes as text moves towards another, in pretrained decoders and copies, by document: what is judged.",
+        "structural.curve:curve_tables",
+        {"responded": moved_in(PRETRAINED["models"])},
+        outputs={"values": "results/moved/values.csv"},
+        needs={"mem_mb": memory(1000), "runtime": 10},
+    ),
+    "structural_evidence_curve": Row(
+        "What changes as text moves towards another, in pretrained decoders and copies, by document, and their recall.",
+        "structural.curve:curve_tables",
+        {
+            "responded": moved_in(EVIDENCE["curve"]),
+            "recalled": collect(RECALLED, model=EVIDENCE["curve"], words=RECALL["words"]),
+        },
+        {"replicates": INTERVALS["replicates"], "seed": INTERVALS["seed"]},
+        outputs={"values": "results/evidence/structural/{group}/curve.csv"},
+        log="logs/evidence/structural/{group}_curve.log",
+    ),
+    "structural_evidence_curve_runs": Row(
+        "Which files the pretrained decoders were, and what measured them.",
+        "structural.evidence_decoders:runs",
+        {"records": collect("results/hub/{model}.json", model=EVIDENCE["curve"])},
+        outputs={"runs": "results/evidence/structural/{group}/curve_runs.csv"},
+        environment="language-models",
+        log="logs/evidence/structural/{group}_curve_runs.log",
     ),
     "structural_recall": Row(
         "What pretrained decoders recall of each place, as tables: what is judged, and what is drawn.",
@@ -467,6 +500,48 @@ use rule measure_pretrained as measure_copy with:
         initializer_range=lambda wildcards: (
             USUAL if wildcards.checkpoint.startswith("usual") else PRETRAINED["models"][wildcards.model]
         ),
+
+
+rule measure_curve:
+    """Measure what a pretrained decoder predicts as text moves a part of the way to that of other documents, by window."""
+    input:
+        model="results/hub/{model}.json",
+        texts=f"results/corpus/{CURVE['dataset']}/test.parquet",
+    output:
+        MOVED,
+    wildcard_constraints:
+        model=any_of(PRETRAINED["models"]),
+        checkpoint="hub",
+        n=any_of(map(str, CURVE["tokens"])),
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        **OF_HUB_MODEL,
+    params:
+        dataset=CURVE["dataset"],
+        documents=CURVE["documents"],
+        measured=CURVE["documents"],
+        donors=CURVE["donors"],
+        steps=CURVE["steps"],
+        initializer_range=None,
+        positions=positions,
+        tokens_per_batch=config["measure"]["tokens_per_batch"],
+        gpus=lambda wildcards: hub_model(wildcards)["gpus"],
+        seed=config["seed"],
+    script:
+        "../scripts/structural/measure_curve.py"
+
+
+use rule measure_curve as measure_curve_of_copy with:
+    wildcard_constraints:
+        model=any_of(PRETRAINED["models"]),
+        checkpoint=any_of(MOVED_COPIES),
+        n=any_of(map(str, CURVE["tokens"])),
+    params:
+        measured=CURVE["documents_of_copies"],
+        donors=1,
+        steps=[CURVE["steps"][0], CURVE["steps"][-1]],
+        initializer_range=lambda wildcards: PRETRAINED["models"][wildcards.model],
 
 
 rule measure_recall:

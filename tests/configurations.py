@@ -40,6 +40,7 @@ def everything():
         "postnorm": ["set-complement-16", "averaging"],
         "structural": ["bloom", "mpt"],
         "pretrained": ["rotary"],
+        "curve": ["rotary"],
     }
     config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}
     return config

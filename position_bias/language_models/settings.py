@@ -213,6 +213,7 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("primary_dataset", [config["primary_dataset"]], measure["datasets"], "measure.datasets"),
         ("measure.models", measure["models"], models, "models or hub_models"),
         ("structural.fig1", config["structural"]["fig1"], models, "models or hub_models"),
+        ("structural.curve.dataset", [config["structural"]["curve"]["dataset"]], texts, "datasets or hub_datasets"),
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
     ):

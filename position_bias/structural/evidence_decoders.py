@@ -19,10 +19,12 @@ def evidence(values: list[pd.DataFrame], records: list[Path]) -> dict[str, pd.Da
 
     Values are by document, or by resample of documents. `records` are those of `hub.fetch_model`.
     """
-    return {
-        "values": pd.concat(values).round({"value": 5}),
-        "runs": pd.concat(map(files_of_decoder, records)).assign(**provenance.made_by(), scale=PRETRAINED),
-    }
+    return {"values": pd.concat(values).round({"value": 5}), **runs(records)}
+
+
+def runs(records: list[Path]) -> dict[str, pd.DataFrame]:
+    """The table `runs`: a row for each file that pretrained decoders were read from, and what measured them."""
+    return {"runs": pd.concat(map(files_of_decoder, records)).assign(**provenance.made_by(), scale=PRETRAINED)}
 
 
 def files_of_decoder(record: Path) -> pd.DataFrame:

@@ -23,7 +23,6 @@ from position_card.rollout.last_row import attended_last_rows
 from position_card.rollout.measurement import (
     BACKWARD,
     BY_LAYER,
-    DELETED,
     FROBENIUS_APART,
     MOVED,
     OTHER_FIRST,
@@ -215,8 +214,8 @@ def _of_interventions(measured: DecoderMeasurement, changed: Mapping[str, Array]
     some = gradient.some(len(changed[REPLACED]))
     replaced = some._replace(effects=changed[REPLACED])
     yield from _ends(setting, REPLACED, replaced)
-    some = some.some(len(changed[DELETED]))
-    at_once = changed[REPLACED][: len(changed[DELETED])]
+    some = some.some(len(changed[OTHER_FIRST]))
+    at_once = changed[REPLACED][: len(changed[OTHER_FIRST])]
     for name, effects in {**{step: changed[step] for step in STEPS}, "step of 100 %": at_once}.items():
         yield from _by_document(setting, FIRST, name, some._replace(effects=effects).logs(some.first))
     other = some._replace(effects=changed[OTHER_FIRST][:, some.positions])

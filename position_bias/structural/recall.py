@@ -38,14 +38,16 @@ def recall_tables(
     drawn is over its mean in the middle half, of recall the probability.
     """
     influence = _influence(pd.concat(profiles))
-    rows, curves = [], [influence[influence["measure"].isin(INFLUENCES)]]
+    rows: list[tuple[Any, ...]] = []
+    curves = [influence[influence["measure"].isin(INFLUENCES)]]
     for file in recalled:
         labels, scores = file.labels, RecallScores(**file.read())
         weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
         above = above_prior(scores)  # [contexts, P]
         able = is_able(float(scores.correct.mean()), labels["words"])
         of_model = influence[influence["model"] == labels["model"]]
-        for statistic, network, values in _of_places(above, weights, of_model, halves(len(above), seed)):
+        rows += recalled_ends(file, replicates, seed)
+        for statistic, network, values in _rankings(above, weights, of_model, halves(len(above), seed)):
             rows += _rows(labels, statistic, network, values if able else np.nan * values, len(scores.correct))
         curves.append(_profile(labels, weights @ above, level))
     return {
@@ -54,18 +56,27 @@ def recall_tables(
     }
 
 
-def _of_places(
+def recalled_ends(file: TensorFile, replicates: int, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Rows of OF_DECODERS: the first and the last eighth of the places over the middle half, in each resample.
+
+    Of recall the probability of the right word is compared, less that after a foreign cue, and of accuracy how often
+    it is the likeliest of all words. `file` has the fields of `RecallScores`.
+    """
+    labels, scores = file.labels, RecallScores(**file.read())
+    weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
+    able = is_able(float(scores.correct.mean()), labels["words"])
+    for network, values in {"recall": above_prior(scores), "accuracy": scores.correct}.items():
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
+            for name, over in ends_over_middle(weights @ values).items():
+                logs = np.log(over) if able else np.full(len(over), np.nan)
+                yield from _rows(labels, f"log {name}", network, logs, len(scores.correct))
+
+
+def _rankings(
     above: Array, weights: Array, influence: pd.DataFrame, splits: NDArray[np.bool_]
 ) -> Iterator[tuple[str, str, Array]]:
-    """Statistic, network and values [1 + R]: both ends over the middle, and how places rank by recall and influence.
-
-    Influence is measured, or predicted by a rollout.
-    """
-    excess = weights @ above
-    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
-        for name, over in ends_over_middle(excess).items():
-            yield f"log {name}", "recall", np.log(over)
-    places = np.linspace(0, 1, excess.shape[1])
+    """Statistic, network and values [1 + R]: how places rank by recall and by influence, measured or rolled out."""
+    places = np.linspace(0, 1, above.shape[1])
     for measure, curve in influence.groupby("measure", sort=False):
         near = np.abs(curve["place"].to_numpy()[:, None] - places) <= NEAR  # [positions, P]
         around = above @ (near / near.sum(-1, keepdims=True)).T  # [contexts, positions]

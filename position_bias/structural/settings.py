@@ -43,6 +43,34 @@ class Pretrained:
 
 
 @section
+class CurveSettings:
+    """The same decoders, where all tokens of a window of a prompt move towards those of other documents."""
+
+    tokens: Annotated[list[Annotated[int, Bounds(16, 100_000)]], Items(1), "length of prompts, each length"]
+    dataset: Annotated[Name, "the data set of datasets or hub_datasets whose test documents are taken"]
+    documents: Annotated[int, Bounds(2, 100_000), "of this data set, with one prompt each"]
+    donors: Annotated[int, Bounds(1, 1_000), "other documents that tokens move to, of each prompt"]
+    steps: Annotated[
+        list[Annotated[float, Bounds(above=0, most=1)]], Items(2), "parts of the way, rising; the last is 1"
+    ]
+    copies: Annotated[int, Bounds(0, 1_000), "copies with random weights, at the first step and the last, of one donor"]
+    documents_of_copies: Annotated[int, Bounds(2, 100_000), "the first of these documents, for the copies"]
+
+    def __post_init__(self) -> None:
+        if list(self.steps) != sorted(self.steps) or self.steps[-1] != 1:
+            raise ValueError(f"steps = {self.steps} do not rise to 1; the last is 1, which replaces a text")
+        if self.donors >= self.documents:
+            raise ValueError(
+                f"donors = {self.donors} leaves no other document of documents = {self.documents}; lower it"
+            )
+        if self.documents_of_copies > self.documents:
+            raise ValueError(
+                f"documents_of_copies = {self.documents_of_copies} is more than documents = {self.documents}, of which "
+                "these are the first; lower it"
+            )
+
+
+@section
 class RecallSettings:
     """Where a passage must stand in a context so that a pretrained decoder goes on with it when it is repeated."""
 
@@ -57,6 +85,7 @@ class Structural:
 
     fig1: Annotated[Names, "the models of Figure 1, if they are measured; Figure 2 shows the others"]
     pretrained: Pretrained
+    curve: CurveSettings
     recall: RecallSettings
 
 

@@ -264,6 +264,7 @@ def _replacement_effects(plan: CardPlan, model: PreTrainedModel, n: int) -> Repl
     """Replace the first token, that of the text where another stands before it, some in the middle, and the last."""
     prompts = plan.prompts[n].tokens[: plan.replaced]
     positions = replacement.chosen_positions(n, len(plan.subject.before))
-    others = replacement.donors(prompts, positions, seed(plan.options.seed, "card", "replaced", n))
-    effects = replacement.changes(model, prompts, positions, others, plan.at_once[n])
+    windows = [slice(position, position + 1) for position in positions]
+    others = replacement.donors(prompts, 1, seed(plan.options.seed, "card", "replaced", n))
+    effects = replacement.responses(model, prompts, windows, others, [1.0], plan.at_once[n]).total_variation[..., 0, 0]
     return ReplacementEffects(n, tuple(positions), effects)

@@ -1,12 +1,13 @@
-"""This module measures what another token would do: the second measure of influence, beside gradients.
+"""This module measures what another text would change: the second measure of influence, beside gradients.
 
 `influence` says what an infinitely small change of a token's embedding does to the prediction of the next token. Here
-the token is replaced by one that another prompt has at the same position, and what is measured is the total variation
-distance between the two distributions of the next token. The embedding may also be moved a part of the way only, and a
-token may be deleted.
+the embeddings of a window of a prompt go a part of the way to those of the tokens that another prompt has there, and
+what is measured is the total variation distance between the two distributions of the next token. The whole way
+replaces the text of the window; a small part of it is what gradients foretell.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +25,13 @@ from position_card.rollout.attention import Array
 TokenIds = NDArray[np.int64]
 
 
+class Responses(NamedTuple):
+    """What a prediction does as each of W windows of N prompts goes S steps towards each of D donors."""
+
+    total_variation: Array  # float64 [N, W, S, D], from 0 to 1: between the predictions before and after
+    log_probability: Array  # float64 [N, W, S, D], nats: change of that of the token that was likeliest before
+
+
 def chosen_positions(n: int, first: int = 0) -> list[int]:
     """Return positions of n tokens to replace: the first one, some spread over the middle half, and the last.
 
@@ -33,83 +41,68 @@ def chosen_positions(n: int, first: int = 0) -> list[int]:
     return sorted({0, first, *map(int, spread), n - 1})
 
 
-def donors(prompts: TokenIds, positions: Sequence[int], seed: int) -> TokenIds:
-    """Return a token to put at each position of each prompt: [N, P], drawn by `seed`.
+def donors(prompts: TokenIds, count: int, seed: int) -> TokenIds:
+    """Return the tokens that take the place of each prompt's own, from `count` donors: [N, n] -> [N, count, n].
 
-    They are tokens that other prompts have at that position and that differ from the prompt's own. Where all prompts
-    have the same token there, such as a start token, they are tokens that others have at the next position. Raises
-    InputError where no prompt has another token.
+    Donors are other prompts, in a random order by `seed`. Where a donor has the prompt's own token, the next prompt in
+    that order which has another one there gives it. Where all prompts have the same token, such as a start token, they
+    give the token at the next position. Raises InputError where there are too few prompts, or none has another token.
     """
+    if count >= len(prompts):
+        raise InputError(f"{count} donors need {count + 1} prompts or more, and there are {len(prompts)}; give more")
     generator = np.random.default_rng(seed)
-    token_ids = np.empty((len(prompts), len(positions)), np.int64)
-    for place, position in enumerate(positions):
-        pool = prompts[:, position]
-        if (pool == pool[0]).all():
-            pool = prompts[:, min(position + 1, prompts.shape[1] - 1)]
-        for row, own in enumerate(prompts[:, position]):
-            others = np.delete(pool, row)
-            others = others[others != own]
-            if not len(others):
-                raise InputError(
-                    f"no prompt has another token at position {position}; give more prompts, or other text"
-                )
-            token_ids[row, place] = generator.choice(others, replace=False)
-    return token_ids
-
-
-def batches(prompts: TokenIds, tokens_per_batch: int, doing: str) -> Iterator[slice]:
-    """Yield which of prompts [N, n] pass at once: as many as `tokens_per_batch` holds, and at least one.
-
-    Progress says what it is `doing`, such as "deleting a token of", and how many prompts.
-    """
-    batch = max(1, tokens_per_batch // prompts.shape[1])
-    starts = range(0, len(prompts), batch)
-    for start in progress(starts, f"{doing} {len(prompts)} prompts of {prompts.shape[1]} tokens", len(starts)):
-        yield slice(start, start + batch)
+    alike = (prompts == prompts[0]).all(0)
+    following = np.hstack([prompts[:, 1:], prompts[:, -1:]])
+    given = np.where(alike, following, prompts)
+    drawn = np.empty((len(prompts), count, prompts.shape[1]), np.int64)
+    for row, own in enumerate(prompts):
+        others = given[generator.permutation(np.delete(np.arange(len(prompts)), row))]
+        differs = others != own
+        if not differs.any(0).all():
+            raise InputError(
+                f"no prompt has another token at position {differs.any(0).argmin()}; give more prompts, or other text"
+            )
+        for place in range(count):
+            nearest = (np.roll(differs, -place, 0).argmax(0) + place) % len(others)
+            drawn[row, place] = np.take_along_axis(others, nearest[None], 0)[0]
+    return drawn
 
 
 @in_float32
-def changes(
+def responses(
     model: PreTrainedModel,
     prompts: TokenIds,
-    positions: Sequence[int],
-    others: TokenIds,
+    windows: Sequence[slice],
+    donors: TokenIds,
+    steps: Sequence[float],
     tokens_per_batch: int,
-    step: float = 1.0,
-) -> Array:
-    """Return the total variation between the predictions of the next token with and without each replacement.
+) -> Responses:
+    """Move the embeddings of windows of prompts [N, n] towards those of the tokens of `donors` [N, D, n].
 
-    `prompts` are [N, n], and `others` [N, P] the tokens that replace those at `positions`, which count from 0; the
-    result is float64 [N, P]. `step` is the part of the way that the embedding goes to that of the other token: 1
-    replaces the token. What the model has computed of the tokens before a position is used again, where that changes
-    nothing.
+    All tokens of a window go the same of the `steps`, parts of the way: 1 replaces its text. One prompt passes at a
+    time, and as many of its changed copies at once as `tokens_per_batch` holds. What the model has computed of the
+    tokens before a window is used again, where that changes nothing.
     """
-    distances = np.empty(others.shape)
+    n, shape = prompts.shape[1], (len(windows), len(steps), donors.shape[1])
+    found = np.empty((2, len(prompts), *shape))
     reuses_prefix = _reuses(model, _embed(model, prompts[:1]))
-    for rows in batches(prompts, tokens_per_batch, "replacing tokens of"):
-        embeddings = _embed(model, prompts[rows])
-        expected, cache = forward.next_token(model, embeddings, keep=reuses_prefix)
-        for place in np.argsort(positions)[::-1]:
-            position = positions[place]
-            other = _embed(model, others[rows, place, None])
-            embedding = embeddings[:, position : position + 1]
-            embedding = embedding + step * (other - embedding)
-            ending = torch.cat([embedding, embeddings[:, position + 1 :]], 1)
-            changed = _with_ending(model, embeddings[:, :position], ending, cache)
-            distances[rows, place] = total_variation(expected, changed).cpu()
-    return distances
-
-
-@in_float32
-def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_per_batch: int) -> Array:
-    """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
-    distances = []
-    for rows in batches(prompts, tokens_per_batch, "deleting a token of"):
-        embeddings = _embed(model, prompts[rows])
-        shorter = torch.cat([embeddings[:, :position], embeddings[:, position + 1 :]], 1)
-        expected, changed = (forward.next_token(model, inputs)[0] for inputs in (embeddings, shorter))
-        distances.append(total_variation(expected, changed).cpu().numpy())
-    return np.concatenate(distances)
+    bounds = [window.indices(n)[:2] for window in windows]
+    for row in progress(range(len(prompts)), f"moving words of {len(prompts)} prompts of {n} tokens", len(prompts)):
+        own, others = _embed(model, prompts[row, None]), _embed(model, donors[row])
+        expected, cache = forward.next_token(model, own, keep=reuses_prefix)
+        likeliest = expected.argmax(-1)
+        parts = torch.tensor(steps, dtype=own.dtype, device=own.device)[:, None, None, None]
+        for place in sorted(range(len(windows)), key=lambda place: bounds[place], reverse=True):
+            start, stop = bounds[place]
+            before = own[:, start:stop]
+            moved = (before + parts * (others[:, start:stop] - before)).flatten(0, 1)
+            endings = torch.cat([moved, own[:, stop:].expand(len(moved), -1, -1)], 1)
+            at_once = max(1, tokens_per_batch // (n - start))
+            changed = torch.cat([_with_endings(model, own[:, :start], some, cache) for some in endings.split(at_once)])
+            logs = (changed[:, likeliest] / expected[:, likeliest]).log()[:, 0]
+            for measure, values in enumerate((total_variation(expected, changed), logs)):
+                found[measure, row, place] = values.cpu().numpy().reshape(shape[1:])
+    return Responses(*found)
 
 
 def total_variation(one: Tensor, other: Tensor) -> Tensor:
@@ -122,15 +115,15 @@ def _embed(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
     return forward.embed(model, torch.from_numpy(tokens).to(forward.device(model)))
 
 
-def _with_ending(model: PreTrainedModel, beginning: Tensor, ending: Tensor, cache: Cache | None) -> Tensor:
-    """Return the distribution of the next token after two sequences of embeddings, float64 [B, V].
+def _with_endings(model: PreTrainedModel, beginning: Tensor, endings: Tensor, cache: Cache | None) -> Tensor:
+    """Return the distribution of the next token after one beginning [1, s, width] and each ending, float64 [B, V].
 
-    A cache that begins with the tokens of `beginning` stands for it; what else it has is forgotten.
+    A cache that begins with the tokens of the beginning stands for it; what else it has is forgotten.
     """
     if cache is None or not beginning.shape[1]:
-        return forward.next_token(model, torch.cat([beginning, ending], 1))[0]
+        return forward.next_token(model, torch.cat([beginning.expand(len(endings), -1, -1), endings], 1))[0]
     forward.crop(cache, beginning.shape[1])
-    return forward.next_token(model, ending, cache, keep=True)[0]
+    return forward.next_token(model, endings, forward.repeat(cache, len(endings)), keep=True)[0]
 
 
 def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
@@ -139,6 +132,6 @@ def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
 
     def again() -> Tensor:
         _, cache = forward.next_token(model, embeddings, keep=True)
-        return _with_ending(model, embeddings[:, :half], embeddings[:, half:], cache)
+        return _with_endings(model, embeddings[:, :half], embeddings[:, half:].expand(2, -1, -1), cache)[:1]
 
     return reuses(lambda: forward.next_token(model, embeddings)[0], again, "every replacement")

@@ -21,8 +21,9 @@ TokenIds = NDArray[np.int64]
 
 END_OF_TEXT = "<|endoftext|>"
 
-# What windows are taken from a document: every whole one, side by side; or the first, the paper's rule for web text.
-WindowRule = Literal["every", "first"]
+# What windows are taken from a document: every whole one, side by side; the first, the paper's rule for web text; or
+# one, which is drawn.
+WindowRule = Literal["every", "first", "one"]
 
 # What a data set may be stored as: readers of `datasets` that take no pickle, and how their files end.
 READERS = {
@@ -227,11 +228,11 @@ def windows(texts: Iterable[str], tokenizer: Tokenizer, n: int, rule: WindowRule
     """Yield windows of `n` token ids, int64 [n], lazily, each after the number of its text. None crosses documents.
 
     "every": all non-overlapping ones from the start of a document, its tail dropped. "first": the first `n` tokens
-    of each document that has as many.
+    of each document that has as many. "one": as "every", of which `sample_prompts` draws one a document.
     """
     for document, ids in enumerate(_encoded(texts, tokenizer)):
         starts = range(0, len(ids) - n + 1, n)
-        for start in starts if rule == "every" else starts[:1]:
+        for start in starts[:1] if rule == "first" else starts:
             yield document, ids[start : start + n]
 
 
@@ -246,17 +247,22 @@ def sample_prompts(
 ) -> Prompts:
     """Choose `prompts` windows of `n` tokens, none twice.
 
-    "every": drawn by `seed` from all windows, such that a larger sample contains the smaller one. "first": the first
-    ones of the stream, read no further than needed; the seed plays no part. Raises InputError, with `remedy`, where
-    there are too few.
+    "every": drawn by `seed` from all windows, such that a larger sample contains the smaller one. "one": the same, of
+    each document the window that is drawn first. "first": the first ones of the stream, read no further than needed;
+    the seed plays no part. Raises InputError, with `remedy`, where there are too few.
     """
     all_windows = windows(texts, tokenizer, n, rule)
-    sample = list(all_windows if rule == "every" else islice(all_windows, prompts))
+    sample = list(islice(all_windows, prompts) if rule == "first" else all_windows)
+    if rule != "first":
+        sample = [sample[index] for index in np.random.default_rng(seed).permutation(len(sample))]
+    if rule == "one":
+        of_document: dict[int, TokenIds] = {}
+        for document, window in sample:
+            of_document.setdefault(document, window)
+        sample = list(of_document.items())
     if len(sample) < prompts:
         raise InputError(f"{prompts} windows of {n} tokens are asked for, but the text has {len(sample)}; {remedy}")
-    if rule == "every":
-        sample = [sample[index] for index in np.random.default_rng(seed).permutation(len(sample))[:prompts]]
-    documents, token_ids = zip(*sample, strict=True)
+    documents, token_ids = zip(*sample[:prompts], strict=True)
     return Prompts(np.stack(token_ids), np.array(documents))
 
 

@@ -6,6 +6,7 @@ does not have.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,26 @@ def middle_half(n: int) -> slice:
 def middle_position(n: int) -> int:
     """Return the position in the middle of n."""
     return n // 2
+
+
+def words(n: int, first: int = 0) -> list[slice]:
+    """Return six windows of one token each: the first of the text, four spread over its middle half, and the last.
+
+    The text is what stands behind `first` start tokens in a prompt of n tokens.
+    """
+    text = n - first
+    middle = middle_half(text)
+    spread = np.linspace(middle.start, middle.stop - 1, 4).round().astype(int)
+    return [slice(first + place, first + place + 1) for place in (0, *map(int, spread), text - 1)]
+
+
+def eighths(n: int, first: int = 0) -> list[slice]:
+    """Return the eighths of the text behind `first` start tokens in a prompt of n tokens, at least 8 of them.
+
+    The third to the sixth are its middle half.
+    """
+    edges = [first + part * (n - first) // 8 for part in range(9)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def inside(positions: Sequence[int], n: int) -> list[bool]:

@@ -79,10 +79,8 @@ def test_drawn_weights_touch_no_generator_of_a_gpu(saved, tmp_path):
 def test_replacement_is_that_of_the_cpu(count, saved, tmp_path):
     def work(_folder, device):
         model = opened(saved / "llama", device, count)
-        positions = [0, 5, N - 1]
-        others = replacement.donors(PROMPTS, positions, 1)
-        replaced = replacement.changes(model, PROMPTS, positions, others, BATCH)
-        return replaced, replacement.deletion(model, PROMPTS, 3, BATCH)
+        windows, others = [slice(0, 1), slice(5, 8), slice(N - 1, N)], replacement.donors(PROMPTS, 2, 1)
+        return replacement.responses(model, PROMPTS, windows, others, [0.1, 1], BATCH)
 
     assert_same(*on_both(work, tmp_path, count), WITHIN)
 

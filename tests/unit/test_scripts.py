@@ -29,7 +29,7 @@ from position_bias.small_networks.ensemble import Recipe
 from position_bias.structural import interventions
 from position_card.core import artifacts, runtime
 from position_card.core.checkpoint import Place
-from position_card.measures import recall
+from position_card.measures import recall, replacement
 from position_card.measures.measure import PREDICTED
 from position_card.models import opening, tokens
 from position_card.rollout.measurement import REPLACED
@@ -310,6 +310,43 @@ def test_a_pretrained_decoder_or_its_copy_reads_test_text(
     np.testing.assert_array_equal(found["documents"], documents)
     labels = {"dataset": "one", "n": 12, "prompts": 3, "checkpoint": checkpoint, "initializer_range": deviation}
     assert labels.items() <= artifacts.read_labels(file).items()
+
+
+@pytest.mark.parametrize(("checkpoint", "deviation"), [("hub", None), ("copy0", 0.05)])
+def test_words_and_eighths_move_in_one_prompt_of_each_document(
+    run, folder, texts, tokenizer, tmp_path, checkpoint, deviation
+):
+    asked = {"dataset": "two", "documents": 6, "measured": 5, "donors": 2, "steps": [0.1, 1.0]}
+    run(
+        "structural/measure_curve.py",
+        reads={"model": "pretrained", "texts": "two/test.parquet"},
+        writes={"moved": f"{checkpoint}/moved.safetensors"},
+        takes=asked
+        | {"initializer_range": deviation, "positions": "own", "tokens_per_batch": 64, "gpus": 1, "seed": SEED},
+        wildcards={"model": "small", "checkpoint": checkpoint, "n": "17"},
+    )
+    model = opened(folder / "pretrained")
+    if deviation:
+        seed = runtime.seed(SEED, "pretrained", checkpoint)
+        model = opening.open_untrained(folder / "pretrained", seed, tmp_path, initializer_range=deviation)
+    drawn = tokens.sample_prompts(texts["two", "test"], tokenizer, 16, 6, "one", runtime.seed(SEED, "curve", "two", 17))
+    prompts = tokens.preceded([0], drawn.tokens)
+    others = replacement.donors(prompts, 2, runtime.seed(SEED, "curve donors", "two", 17))[:5]
+    windows = [slice(1, 2), *(slice(5 + k, 6 + k) for k in (0, 2, 5, 7)), slice(16, 17)]
+    windows += [slice(1 + 2 * eighth, 3 + 2 * eighth) for eighth in range(8)]
+    expected = replacement.responses(model, prompts[:5], windows, others, asked["steps"], 17)
+    found = load_file(folder / f"{checkpoint}/moved.safetensors")
+    np.testing.assert_allclose(found["total_variation"], expected.total_variation, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(found["log_probability"], expected.log_probability, rtol=1e-3, atol=1e-5)
+    assert len(set(found["documents"])) == 5
+    np.testing.assert_array_equal(found["documents"], drawn.documents[:5])
+    assert artifacts.read_labels(folder / f"{checkpoint}/moved.safetensors") == {
+        "model": "small",
+        "checkpoint": checkpoint,
+        "n": 17,
+        "dataset": "two",
+        "steps": [0.1, 1.0],
+    }
 
 
 def test_recall_is_of_test_words_after_the_first_token(run, folder, texts, tokenizer):

@@ -35,8 +35,9 @@ def numbers(model, rows, words):
         yield f"W of {name}", "", wasserstein(profile, profiles["influence"])
     for layer in smollm2.LAYERS:
         yield "mean attention of the last token to the first", layer, found.attention[layer, -1, 0]
-    others = rows[::-1, smollm2.REPLACED]
-    changed = replacement.changes(model, rows, smollm2.REPLACED, others, 2 * smollm2.N)
+    windows = [slice(position, position + 1) for position in smollm2.REPLACED]
+    moved = replacement.responses(model, rows, windows, rows[::-1, None], [1.0], 2 * smollm2.N)
+    changed = moved.total_variation[..., 0, 0]
     yield from (
         ("replacement", position, change) for position, change in zip(smollm2.REPLACED, changed.mean(0), strict=True)
     )

@@ -155,6 +155,18 @@ def test_prompts_are_drawn_without_replacement_by_the_seed(tokenizer, reference)
     assert sorted(rows(sample(len(every), 0))) == sorted(every)
 
 
+def test_one_prompt_of_a_document_is_the_one_that_is_drawn_first(tokenizer, reference):
+    def sample(prompts, rule):
+        return tokens.sample_prompts(reference, tokenizer, 64, prompts, rule, 0)
+
+    drawn, every = sample(12, "one"), sample(300, "every")
+    firsts = {}
+    for document, window in zip(every.documents.tolist(), rows(every.tokens), strict=True):
+        firsts.setdefault(document, window)
+    assert list(zip(drawn.documents.tolist(), rows(drawn.tokens), strict=True)) == list(firsts.items())[:12]
+    assert rows(sample(8, "one").tokens) == rows(drawn.tokens)[:8]
+
+
 def test_first_prompts_are_read_no_further_than_needed(tokenizer):
     read = []
 
@@ -169,7 +181,7 @@ def test_first_prompts_are_read_no_further_than_needed(tokenizer):
     assert len(read) == 5
 
 
-@pytest.mark.parametrize("taken", ["every", "first"])
+@pytest.mark.parametrize("taken", ["every", "first", "one"])
 def test_too_few_windows_are_refused_with_their_number(tokenizer, taken):
     text = "a b c d " * 8
     there = len(tokenizer.encode(text).ids) // 5 if taken == "every" else 1

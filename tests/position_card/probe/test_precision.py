@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from position_card.measures import recall
-from position_card.measures.replacement import changes, chosen_positions, deletion, donors
+from position_card.measures.replacement import donors, responses
 from position_card.probe.precision import float32_arithmetic
 from tests import small_decoders
 
@@ -52,11 +52,11 @@ def recalled(model):
 
 
 def replaced(model):
-    tokens, positions = prompts(), chosen_positions(N)
-    return changes(model, tokens, positions, donors(tokens, positions, 0), 2 * N)
+    tokens, windows = prompts(), [slice(0, 1), slice(6, 12), slice(N - 1, N)]
+    return responses(model, tokens, windows, donors(tokens, 1, 0), [1], 2 * N).total_variation
 
 
-@pytest.mark.parametrize("measure", [recalled, replaced, lambda model: deletion(model, prompts(), 3, 2 * N)])
+@pytest.mark.parametrize("measure", [recalled, replaced])
 def test_measures_of_changes_have_the_numbers_of_float32(measure):
     model = coarse()
     expected, found = measure(copy.deepcopy(model).float()), measure(model)
