@@ -11,10 +11,11 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from snakemake.api import SnakemakeApi
 from snakemake.io import strip_wildcard_constraints
@@ -50,6 +51,7 @@ class Rule:
     benchmark: str | None
     resources: dict[str, Any]  # those that it names, as Snakemake keeps them; `asks` works them out
     captions: tuple[str, ...]  # of what it puts into the report
+    names: dict[str, Any] = field(compare=False, repr=False)  # what the rules' files define, which resources look up
 
     def makes(self, path: str) -> bool:
         """Whether this path is an output of the rule, with wildcards that it allows."""
@@ -59,7 +61,8 @@ class Rule:
         """What a job of these wildcards asks for at an attempt; an error where that depends on others."""
         asked = self.resources[resource]
         named = Wildcards(fromdict=wildcards)
-        return (asked.evaluate(named, attempt=attempt) if asked.is_evaluable() else asked).value
+        with patch.dict("snakemake.workflow.__dict__", self.names):  # another workflow may have been opened since
+            return (asked.evaluate(named, attempt=attempt) if asked.is_evaluable() else asked).value
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def rules(**config: str) -> dict[str, Rule]:
         first: dict[Any, str] = {}  # rules that use one another run the same function
         for rule in loaded:
             first.setdefault(rule.ruleinfo.func, rule.name)
-        return {rule.name: _read(rule, first[rule.ruleinfo.func]) for rule in loaded}
+        names = dict(workflow._workflow.globals)  # Snakemake has one dictionary for all workflows of a process
+        return {rule.name: _read(rule, first[rule.ruleinfo.func], names) for rule in loaded}
 
 
 @contextmanager
@@ -148,7 +152,7 @@ def _file_of_row(function: str) -> str:
     return named[0] if named and usual not in named else usual
 
 
-def _read(rule: Any, first: str) -> Rule:
+def _read(rule: Any, first: str, names: dict[str, Any]) -> Rule:
     info, folder, file = rule.ruleinfo, os.path.dirname(rule.snakefile), _path(rule.snakefile)
     functions = tuple(filter(None, (rule.params.get(name) for name in ("makes", "readable"))))
     if file == ROWS:
@@ -177,6 +181,7 @@ def _read(rule: Any, first: str) -> Rule:
         benchmark=next(iter(_paths([rule.benchmark] if rule.benchmark else [])), None),
         resources={name: rule.resources[name] for name in (info.resources[1] if info.resources else {})},
         captions=tuple(dict.fromkeys(_path(report.caption.get_path_or_uri(secret_free=True)) for report in reports)),
+        names=names,
     )
 
 

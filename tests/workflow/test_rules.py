@@ -12,10 +12,11 @@ from typing import get_args, get_origin, get_type_hints
 
 import pandas as pd
 import pytest
+from snakemake.settings.types import ConfigSettings
 
 from position_bias.workflow import calls
 from tests import needs
-from tools.workflow import rules
+from tools.workflow import opened, rules
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
@@ -67,6 +68,16 @@ def uses_of_the_configuration(text):
         whole = ast.unparse(node) == "snakemake" and not isinstance(outer, ast.Attribute)
         if whole or ast.unparse(node) == "snakemake.config":
             yield ast.unparse(outer.func if isinstance(outer, ast.Call) else outer)
+
+
+def test_a_rule_keeps_its_configuration_beside_others(tmp_path):
+    """Snakemake has one dictionary for the names of all workflows of a process: the last to be opened would win."""
+    rule = rules()["measure_recall"]
+    asked = rule.asks("mem_mb", model="smollm2-135m")
+    larger = {"hub_models": {"smollm2-135m": {"memory": 99}}}
+    with opened(ConfigSettings(config=larger), tmp_path) as other:
+        assert other._workflow.globals["config"]["hub_models"]["smollm2-135m"]["memory"] == 99
+    assert rule.asks("mem_mb", model="smollm2-135m") == asked
 
 
 def test_scripts_reach_the_configuration_through_one_function():
