@@ -91,6 +91,7 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "structural_evidence_recall": EVIDENCE["pretrained"],
         "structural_evidence_curve": EVIDENCE["curve"],
         "structural_evidence_curve_runs": EVIDENCE["curve"],
+        "structural_evidence_initialization": EVIDENCE["initialization"],
     }.items()
     if named
     for path in FILES[row].outputs.values()

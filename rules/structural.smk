@@ -50,6 +50,9 @@ recalled_by = lambda models: {
     "recalled": collect(RECALLED, model=models, words=RECALL["words"]),
     "profiles": collect(PRETRAINED_TABLE, model=models, table="profiles"),
 }
+INITIALIZATION = config["structural"]["initialization"]
+AT_INITIALIZATION = "results/initialization/{model}"
+initialized = lambda models: collect(f"{AT_INITIALIZATION}.csv", model=models)
 measured_of = lambda asked, checkpoint: [
     f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
 ]
@@ -325,6 +328,11 @@ TABLES["structural/checks"] = Row(
             *evidence_tables("structural/*/curve.csv"),
         ],
         "pretrained_kernels": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="kernels"),
+        "initialization": (
+            initialized(PRETRAINED["models"])
+            if INITIALIZATION["layers"]
+            else evidence_tables("structural/*/initialization.csv")
+        ),
         "long_training": evidence_tables("structural/*/compared.csv"),
         "alike": evidence_tables("structural/*/similarity.csv"),
         "similarity": "results/tables/structural/table5.csv",
@@ -405,6 +413,14 @@ FILES |= {
         outputs={name: f"results/recall/{name}.csv" for name in ("values", "profiles")},
         needs={"mem_mb": memory(1000), "runtime": 10},
     ),
+    "structural_initialization": Row(
+        "Influence in copies of a pretrained decoder with random weights, by deviation and depth, beside a closed form.",
+        "structural.initialization:initialization_table",
+        {"file": f"{AT_INITIALIZATION}.safetensors"},
+        outputs={"table": f"{AT_INITIALIZATION}.csv"},
+        wildcards={"model": any_of(PRETRAINED["models"])},
+        needs={"mem_mb": memory(1000), "runtime": 10},
+    ),
     "structural_evidence": Row(
         "What is measured and predicted of language models at every kept step of long trainings, and their losses.",
         "structural.evidence:evidence",
@@ -442,6 +458,20 @@ FILES |= {
         },
         environment="language-models",
         log="logs/evidence/structural/{group}_pretrained.log",
+    ),
+    "structural_evidence_initialization": Row(
+        "Influence in copies with random weights, and the files of the decoder whose copies they are.",
+        "structural.evidence_decoders:evidence",
+        {
+            "values": initialized(EVIDENCE["initialization"]),
+            "records": collect("results/hub/{model}.json", model=EVIDENCE["initialization"]),
+        },
+        outputs={
+            "values": "results/evidence/structural/{group}/initialization.csv",
+            "runs": "results/evidence/structural/{group}/initialization_runs.csv",
+        },
+        environment="language-models",
+        log="logs/evidence/structural/{group}_initialization.log",
     ),
     "structural_evidence_recall": Row(
         "What pretrained decoders recall of each place.",
@@ -542,6 +572,28 @@ use rule measure_curve as measure_curve_of_copy with:
         donors=1,
         steps=[CURVE["steps"][0], CURVE["steps"][-1]],
         initializer_range=lambda wildcards: PRETRAINED["models"][wildcards.model],
+
+
+rule measure_initialization:
+    """Measure influence in copies of the first layers of a pretrained decoder, with random weights of several deviations."""
+    input:
+        model="results/hub/{model}.json",
+        texts=f"results/corpus/{PRIMARY}/test.parquet",
+    output:
+        f"{AT_INITIALIZATION}.safetensors",
+    wildcard_constraints:
+        model=any_of(PRETRAINED["models"]),
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        **OF_HUB_MODEL,
+    params:
+        **INITIALIZATION,
+        positions=positions,
+        gpus=lambda wildcards: hub_model(wildcards)["gpus"],
+        seed=config["seed"],
+    script:
+        "../scripts/structural/measure_initialization.py"
 
 
 rule measure_recall:

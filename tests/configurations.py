@@ -29,6 +29,7 @@ def everything():
     config["lengths"]["more"] = [{"tokens": 100, "prompts": 8}]
     config["measure"]["models"].append("large")
     config["structural"]["pretrained"]["models"] = {"rotary": 0.02}
+    config["structural"]["initialization"]["layers"] = [6, 30]
     config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"][-2:] = ["llama", "rotary"]
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
@@ -41,6 +42,7 @@ def everything():
         "structural": ["bloom", "mpt"],
         "pretrained": ["rotary"],
         "curve": ["rotary"],
+        "initialization": ["rotary"],
     }
     config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}
     return config

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from position_bias.structural.content import ALL, LABELS
+from position_bias.structural.initialization import initialization_checks
 from position_bias.structural.tables import step
 from position_bias.verdicts.judge import (
     ESTIMATE,
@@ -91,6 +92,7 @@ def verdicts(
     released: list[pd.DataFrame],
     pretrained: list[pd.DataFrame],
     pretrained_kernels: list[pd.DataFrame],
+    initialization: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
     alike: list[pd.DataFrame],
     similarity: pd.DataFrame,
@@ -105,8 +107,9 @@ def verdicts(
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
     length, the long one and all others. `primary` is the data set of figures that show one. `pretrained`,
     `long_training` and `alike`, which is `similarity` of long trainings, are tables of evidence/ or like those;
-    `pretrained_kernels` are those of `content` on pretrained decoders. `published` are printed distances and
-    `curves` drawn profiles of the paper, `released` the statistics of the schedules that its authors released. The
+    `pretrained_kernels` are those of `content` on pretrained decoders, `initialization` those of that module.
+    `published` are printed distances and `curves` drawn profiles of the paper, `released` the statistics of the
+    schedules that its authors released. The
     others are tables of the same names.
     """
     registered = predictions(predicted, "structural")
@@ -128,6 +131,7 @@ def verdicts(
         on_released(released, registered),
         on_decoders(pretrained, registered, level),
         *(on_kernels(kernels, registered) for kernels in pretrained_kernels),
+        initialization_checks(initialization, registered, level),
         *on_long_trainings(long_training, registered),
     ]
     return pd.concat(tables)

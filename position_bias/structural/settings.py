@@ -71,6 +71,23 @@ class CurveSettings:
 
 
 @section
+class InitializationSettings:
+    """Copies of the first layers of these decoders with random weights: influence by deviation and by depth."""
+
+    deviations: Annotated[
+        list[Annotated[float, Bounds(above=0, most=1)]], Items(1), "standard deviations of the weights"
+    ]
+    layers: Annotated[
+        list[Annotated[int, Bounds(1, 1000)]],
+        Items(),
+        "how many of the decoder's layers copies have; with none, nothing is measured, and evidence/ is shown",
+    ]
+    seeds: Annotated[Count, "networks of each deviation and depth"]
+    prompts: Annotated[Prompts, "of the primary data set"]
+    tokens: Annotated[int, Bounds(16, 1_000_000), "of a prompt"]
+
+
+@section
 class RecallSettings:
     """Where a passage must stand in a context so that a pretrained decoder goes on with it when it is repeated."""
 
@@ -86,6 +103,7 @@ class Structural:
     fig1: Annotated[Names, "the models of Figure 1, if they are measured; Figure 2 shows the others"]
     pretrained: Pretrained
     curve: CurveSettings
+    initialization: InitializationSettings
     recall: RecallSettings
 
 

@@ -90,21 +90,34 @@ def open_untrained(
     precision: str = "float32",
     initializer_range: float | None = None,
     positions: Literal["own", "none"] = "own",
+    layers: int | None = None,
 ) -> PreTrainedModel:
     """Open a copy of the model in a directory whose weights are drawn by `seed`, as the library does before training.
 
-    `initializer_range` is their standard deviation, where it is not that of the configuration. The copy is opened like
-    the model itself, from a directory in `folder` that goes afterwards. Raises InputError as `open_decoder` does.
+    `initializer_range` is their standard deviation, where it is not that of the configuration. With `layers` the copy
+    has only as many, the first ones. It is opened like the model itself, from a directory in `folder` that goes
+    afterwards. Raises InputError as `open_decoder` does, and where the model has fewer layers.
     """
     config = require_decoder(directory)
     if initializer_range is not None:
         config.get_text_config().initializer_range = initializer_range
+    if layers is not None:
+        _keep_layers(config.get_text_config(), layers, directory)
     folder.mkdir(parents=True, exist_ok=True)
     source = files_of(directory)
     with _opening(source), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
         torch.manual_seed(seed)
         AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision)).save_pretrained(copy)
         return open_decoder(copy, device, precision, positions=positions)
+
+
+def _keep_layers(config: PretrainedConfig, layers: int, place: str | Path) -> None:
+    """Have a configuration describe the first layers alone."""
+    if layers > config.num_hidden_layers:
+        raise InputError(f"{place} has {config.num_hidden_layers} layers, but {layers} were asked for; ask for fewer")
+    config.num_hidden_layers = layers
+    if kinds := getattr(config, "layer_types", None):
+        config.layer_types = kinds[:layers]
 
 
 def open_decoder_or_copy(

@@ -5,8 +5,16 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
-from position_bias.structural import checks_theory, figures, figures_decisive, figures_distances
+from position_bias.structural import (
+    checks_theory,
+    figures,
+    figures_decisive,
+    figures_distances,
+    figures_initialization,
+    initialization,
+)
 from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
 from tests.drawn import Panel, of
 from tests.figures.emergence import table
@@ -179,7 +187,27 @@ def distances():
 
 DIAGONAL = (-3.0 - 0.25 * np.eye(TOKENS) + np.zeros((4, 5, 1, 1))).astype(np.float32)
 RANDOM = np.random.default_rng(0).normal(size=(4, 5, TOKENS, TOKENS)).astype(np.float32)
-MAKERS = (fig1, fig3, fig4, training, forces, dichotomy, distances)
+
+
+def at_initialization():
+    """Each panel has means over networks, whose bars are of influence alone; eighths and lambda are not shown."""
+    rows, rng = [], np.random.default_rng(0)
+    ends = (*initialization.ENDS[:3], "lambda")
+    for deviation, layers, seed, end in product((0.01, 0.04), (6, 30), range(5), ends):
+        for network in figures_initialization.LINES:
+            rows.append((deviation, layers, seed, end, network, rng.normal(2, 0.1)))
+    given = pd.DataFrame(rows, columns=["deviation", "layers", "seed", "statistic", "network", "value"])
+    given = given.assign(model="some", dataset="prose", n=128, width=576, prompts=4, scale="pretrained")
+    panels = []
+    for end in figures_initialization.PANELS:
+        by = of(given, statistic=end).groupby(["network", "layers", "deviation"])["value"]
+        mean, half = by.mean(), t.ppf(0.975, 4) * by.std() / np.sqrt(5)
+        ends = [(mean + sign * half)[initialization.INFLUENCE] for sign in (-1, 1)]
+        panels.append(Panel([np.exp(values) for values in (mean, *ends)]))
+    return figures_initialization.initialization(given, 0.95), panels
+
+
+MAKERS = (fig1, fig3, fig4, training, forces, dichotomy, distances, at_initialization)
 
 
 def decisive():

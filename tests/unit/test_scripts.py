@@ -5,6 +5,7 @@ seed, split, length and number. Every two texts, splits and numbers differ, so t
 """
 
 import contextlib
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,7 +31,7 @@ from position_bias.structural import interventions
 from position_card.core import artifacts, runtime
 from position_card.core.checkpoint import Place
 from position_card.measures import recall, replacement
-from position_card.measures.measure import PREDICTED
+from position_card.measures.measure import PREDICTED, measure_decoder
 from position_card.models import opening, tokens
 from position_card.rollout.measurement import REPLACED
 from tests.ggufs import small
@@ -368,6 +369,30 @@ def test_recall_is_of_test_words_after_the_first_token(run, folder, texts, token
     np.testing.assert_allclose(found[0], said[np.arange(8), context[2:]], rtol=1e-4)
     labels = artifacts.read_labels(folder / "recalled.safetensors")
     assert labels == {"model": "small", "n": 10, "cue": 2, "words": len(words)}
+
+
+def test_untrained_copies_are_measured_on_prompts_of_the_primary_text(run, folder, texts, tokenizer, tmp_path):
+    study = {"deviations": [0.1, 0.2], "layers": [1], "seeds": 2}
+    run(
+        "structural/measure_initialization.py",
+        reads={"model": "pretrained", "texts": "two/test.parquet"},
+        writes={"measured": "initialization.safetensors"},
+        takes={**study, "prompts": 2, "tokens": 16, "positions": "own", "gpus": 1, "seed": SEED},
+        wildcards={"model": "small"},
+    )
+    found = load_file(folder / "initialization.safetensors")
+    assert set(found) == {
+        f"deviation {deviation}, 1 layers, seed {seed}" for deviation, seed in product((0.1, 0.2), (0, 1))
+    }
+    prompts, _ = pretrained_prompts(texts, tokenizer, "two", 16, 2)
+    seed = runtime.seed(SEED, "initialization") + 1
+    model = opening.open_untrained(folder / "pretrained", seed, tmp_path, initializer_range=0.2, layers=1)
+    expected = measure_decoder(model, prompts, 16)
+    measured = found["deviation 0.2, 1 layers, seed 1"]
+    np.testing.assert_allclose(measured[:, :16], expected.influence, rtol=1e-4)
+    np.testing.assert_allclose(measured[:, 16:], expected.mixing["frobenius"], rtol=1e-4)
+    labels = {"model": "small", "dataset": "two", "n": 16, "before": 1, "width": model.config.hidden_size, **study}
+    assert artifacts.read_labels(folder / "initialization.safetensors") == labels
 
 
 # Small networks

@@ -108,4 +108,4 @@ def test_every_long_run_is_planned_for_a_cpu(project, command):
     printed = project.snakemake(f"{arguments} -n")
     assert "gpu=0" in printed
     assert not re.search(r"gpu=[1-9]", printed)
-    assert re.search(rf"/{group}/(pretrained_)?runs\.csv", printed)
+    assert re.search(rf"/{group}/(\w+_)?runs\.csv", printed)

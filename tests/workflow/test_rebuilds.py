@@ -30,6 +30,7 @@ WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure"
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
 MEASURED_AGAIN = ROLLED_OUT | {
     **{name: SMALL_JOBS[name] for name in ("measure", "measure_snapshot", "measure_pretrained", "measure_copy")},
+    **only("measure_initialization", "structural_initialization"),
     **only(
         "structural_table5",
         "structural_printed_table5",
@@ -142,7 +143,7 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
         ),
         (
             [(LAST_ROW, "row[-1] = 1.0", "row[-1] = 2.0")],
-            {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)},
+            {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY, "structural_initialization")},
         ),
     ],
 )

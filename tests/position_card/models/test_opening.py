@@ -94,6 +94,15 @@ def test_an_untrained_copy_has_its_shape_and_weights_of_its_seed(name, tmp_path)
     assert list((tmp_path / "folder").iterdir()) == []
 
 
+def test_an_untrained_copy_may_have_the_first_layers_alone(tmp_path):
+    directory = written(tmp_path / "model", "llama")
+    whole = opening.open_untrained(directory, 0, tmp_path / "folder")
+    first = opening.open_untrained(directory, 0, tmp_path / "folder", layers=1)
+    assert len(whole.model.layers) > len(first.model.layers) == 1
+    with refused(str(directory), f"{len(whole.model.layers)} layers", "9"):
+        opening.open_untrained(directory, 0, tmp_path / "folder", layers=9)
+
+
 def test_rotary_falcon_is_opened_though_no_family_describes_it(tmp_path):
     assert not opening.open_decoder(written(tmp_path, "falcon, rotary")).config.alibi
 

@@ -15,6 +15,7 @@ from position_bias.layernorm import checks as layernorm_checks
 from position_bias.layernorm import checks_theory as layernorm_checks_theory
 from position_bias.structural import checks as structural_checks
 from position_bias.structural import checks_theory as structural_checks_theory
+from position_bias.structural.initialization import initialization_checks
 from position_bias.verdicts.judge import KEYS, PREDICTION
 from position_bias.verdicts.registry import OURS, claim_tables, predictions
 from position_bias.verdicts.scorecard import scorecard
@@ -33,7 +34,10 @@ VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str).set_index("id")["
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
 ON_RELEASED = ("structural-printed-triangle", "structural-released-slopes", "structural-released-content")
-OF_DECODERS = ("structural-pretrained-", "structural-curve-", "structural-recall-", "structural-released-lambda")
+OF_DECODERS = (
+    *("structural-pretrained-", "structural-curve-", "structural-recall-"),
+    *("structural-released-lambda", "structural-initialization"),
+)
 PRETRAINED = [claim for claim in CLAIMS if claim.startswith(OF_DECODERS)]
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
@@ -118,6 +122,7 @@ def structural_rows(config):
         ),
         structural_checks.on_print(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
         structural_checks.on_decoders([], predicted, LEVEL),
+        initialization_checks([], predicted, LEVEL),
     ]
     kept = pd.read_csv(ROOT / "evidence/structural/language-model/compared.csv")
     long_training = pd.concat(structural_checks.on_long_trainings([kept], predicted))

@@ -1,0 +1,40 @@
+"""Decoders with random weights, and what measures them: copies of the first blocks of a pretrained one."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from position_bias.structural.initialization import RandomNetwork
+from position_card.measures.measure import Quantities, measure_decoder
+from position_card.models.opening import open_untrained
+from position_card.rollout.attention import Array
+
+
+def parts(
+    directory: Path,
+    of_study: Iterable[RandomNetwork],
+    prompts: NDArray[np.int64],
+    drawn_by: int,
+    folder: Path,
+    device: str,
+    positions: Literal["own", "none"],
+) -> Mapping[str, Callable[[], Array]]:
+    """What measures each network on prompts [N, n], by its name: influence of all tokens, then lambda of all layers.
+
+    Each is float64 [N, n + L]. Networks of one depth with the same seed draw the same numbers, times their deviations.
+    Their weights pass through `folder`, which is empty again afterwards. Raises InputError as `open_untrained` and
+    `measure_decoder`.
+    """
+
+    def measure(network: RandomNetwork) -> Array:
+        seed, layers = drawn_by + network.seed, network.layers
+        model = open_untrained(directory, seed, folder, device, "float32", network.deviation, positions, layers)
+        found = measure_decoder(model, prompts, prompts.shape[1], quantities=Quantities(matrices_up_to=0))
+        assert found.influence is not None
+        return np.hstack([found.influence, found.mixing["frobenius"]]).astype(np.float64)
+
+    return {network.name: partial(measure, network) for network in of_study}

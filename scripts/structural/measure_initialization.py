@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import transformers
+
+from position_bias.structural import initialization, untrained
+from position_bias.workflow import resumable
+from position_card.core import artifacts, runtime
+from position_card.measures.passes import Resumption, in_parts
+from position_card.models import hub, opening, tokens
+
+wildcards, params = snakemake.wildcards, snakemake.params
+with resumable.job(snakemake, "measure", "initialization", wildcards.model, gpus=params.gpus) as place:
+    source = hub.model_place(snakemake.input.model)
+    tokenizer, before = opening.open_tokenizer(source)
+    n, dataset = params.tokens, Path(snakemake.input.texts).parent.name
+    texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
+    drawn = tokens.sample_prompts(
+        texts, tokenizer, n - len(before), params.prompts, "every", runtime.seed(params.seed, "prompts", dataset, n)
+    )
+    prompts = tokens.preceded(before, drawn.tokens)
+    study = {name: params[name] for name in ("deviations", "layers", "seeds")}
+    drawn_by = runtime.seed(params.seed, "initialization")
+    networks = initialization.networks(**study)
+    parts = untrained.parts(source, networks, prompts, drawn_by, place.folder, place.device, params.positions)
+    run = [hub.stamp(source), drawn_by, params.positions, transformers.__version__]
+    kept = Resumption(place.folder / "networks.safetensors", run, 1)
+    labels = {"model": wildcards.model, "dataset": dataset, "n": n, "before": len(before), **study}
+    width = opening.require_decoder(source).get_text_config().hidden_size
+    artifacts.write_tensors(snakemake.output[0], in_parts(parts, prompts, kept), **labels, width=width)
