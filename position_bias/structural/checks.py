@@ -72,11 +72,12 @@ OF_FIGURE_1 = "fineweb-edu"  # the data set
 AS_RELEASED = {"checkpoint": "as released", "estimator": "token"}
 AFTERWARDS = ("shift", "W to the model's own", "excess over the triangle inequality")  # asked of after they were seen
 
-# How the names of statistics begin: the paper's claims, ours, what was written down about all five decoders later, and
-# what was written down about how far words are moved when SmolLM2 alone had been measured so
+# How the names of statistics begin: the paper's claims, ours, what was written down about all five decoders later,
+# about how far words are moved when SmolLM2 alone had been measured so, and about the norm of the first token
 THEIRS, OURS, LATER, CURVE = "pretrained: ", "pretrained, ours: ", "pretrained, later: ", "pretrained, curve: "
+SINK = "pretrained, sink: "
 SEEN = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
-SEEN_BEFORE = {THEIRS: SEEN, OURS: SEEN, LATER: (*SEEN, "stories15m", "minimind2-small"), CURVE: SEEN[:1]}
+SEEN_BEFORE = {THEIRS: SEEN, OURS: SEEN, LATER: (*SEEN, "stories15m", "minimind2-small"), CURVE: SEEN[:1], SINK: ()}
 DECODER = ("model", "dataset", "n")
 OF_DECODERS = (*DECODER, "statistic", "network", "unit", "documents", "value", "scale")  # of the tables in evidence/
 
@@ -464,7 +465,7 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     silent = {
         name: [row for row in of_name if row.claim and row.claim not in heard]
         for name, of_name in registered.items()
-        if name.startswith((OURS, LATER, CURVE))
+        if name.startswith((OURS, LATER, CURVE, SINK))
     }
     return table("structural", PRETRAINED, [*rows, *judge(_unmeasured(silent), silent, level)])
 

@@ -8,7 +8,7 @@ import pytest
 
 from position_bias.released.models import DATASETS, MODELS
 from position_bias.structural import checks
-from position_bias.structural.checks import OF_DECODERS, SEEN
+from position_bias.structural.checks import OF_DECODERS, SEEN, SINK
 from position_bias.verdicts.judge import KEYS, percentiles, student
 from position_bias.verdicts.scorecard import by_scale
 from tests.graphs import CLAIMS as REGISTERED
@@ -42,9 +42,12 @@ ROWS_OF_RELEASED = {  # of each model
     "structural-released-content": 1,
     "structural-printed-triangle": 1,
 }
-ON_DECODERS = ("structural-pretrained-", "structural-curve-", "structural-recall-", "structural-released-lambda")
+ON_DECODERS = (
+    *("structural-pretrained-", "structural-curve-", "structural-recall-"),
+    *("structural-released-lambda", "structural-sink"),
+)
 OURS = {claim for claim in CLAIMS if claim.startswith(ON_DECODERS)}
-FIRST, LAST = "log first / middle", "log last / middle"
+FIRST, LAST, BY_NORM = "log first / middle", "log last / middle", ", by the first token's norm"
 EFFECTS = {  # statistic -> network -> mean over documents, in a world that is as our claims say
     FIRST: {"gradient": 1.2, "replacement": 0.0, "step of 2 %": 1.2, "step of 20 %": 0.8, "step of 100 %": 0.0}
     | {f"untrained {way}{at}": 1.0 for way in ("gradient", "replacement") for at in ("", " at .02")},
@@ -57,6 +60,12 @@ EFFECTS = {  # statistic -> network -> mean over documents, in a world that is a
     "total variation to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "uniform": 0.3},
     "W to influence by lambda": {"token": 0.05, "frobenius": 0.05},
     f"{FIRST} of means": {"gradient": 1.3, "replacement": 0.1},
+    f"log first word / middle{BY_NORM}": {"gradient, own norm": 1.2, "gradient, held norm": 0.1}
+    | {"replacement, own norm": 0.05, "replacement, held norm": 0.1},
+    f"attention to the first token{BY_NORM}": {"own norm": 0.6, "held norm": 0.1},
+    f"loss{BY_NORM}": {"own norm": 3.0, "held norm": 3.1},
+    f"log first eighth / middle{BY_NORM}": {"recall, own norm": 0.6, "recall, held norm": 0.55}
+    | {"gradient, held norm": 0.3, "replacement, held norm": 0.25},
     "log first word / middle": {"step of 1 %": 1.2, "step of 100 %": 0.0}
     | {"untrained step of 1 %": 1.0, "untrained step of 100 %": 1.0},
     "log effect / straight line": {"first word": -0.6, "middle words": 0.9}
@@ -462,6 +471,8 @@ def test_the_table_of_more_documents_is_judged():
         ("log effect / straight line", "middle words", 0.2, {"curve-line"}),
         ("log first word / middle", "untrained step of 1 %", 1.4, {"curve-untrained"}),
         ("log effect / straight line", "untrained middle words", 0.5, {"curve-untrained"}),
+        (f"log first word / middle{BY_NORM}", "gradient, held norm", 0.4, {"sink"}),
+        (f"log first eighth / middle{BY_NORM}", "recall, held norm", 0.3, {"sink"}),
         ("log first eighth / middle", "recall", 0.0, {"recall-first"}),
         ("log last eighth / middle", "recall", -0.3, {"recall-last"}),
         ("rank correlation of places", "replacement", 0.7, {"recall-ranking"}),
@@ -499,8 +510,9 @@ def test_a_decoder_seen_before_speaks_of_every_claim():
     found = judged_decoders(decoder(SEEN[0]))
     assert set(found["claim"]) == set(judged_decoders(decoder("new"))["claim"])
     assert (found["n"] > 0).all()
-    assert (found["seen_before"][~found["statistic"].str.contains("W to|share")] == 20).all()
-    assert (found["seen_before"] > 0).all()
+    new = found["statistic"].str.startswith(SINK)
+    assert (found["seen_before"][~found["statistic"].str.contains("W to|share") & ~new] == 20).all()
+    assert ((found["seen_before"] > 0) == ~new).all()
 
 
 def test_without_a_table_no_claim_of_ours_can_be_tested():

@@ -36,7 +36,7 @@ LEVEL = 0.95
 ON_RELEASED = ("structural-printed-triangle", "structural-released-slopes", "structural-released-content")
 OF_DECODERS = (
     *("structural-pretrained-", "structural-curve-", "structural-recall-"),
-    *("structural-released-lambda", "structural-initialization"),
+    *("structural-released-lambda", "structural-initialization", "structural-sink"),
 )
 PRETRAINED = [claim for claim in CLAIMS if claim.startswith(OF_DECODERS)]
 UNTESTABLE = {  # at every scale, or at that of tests alone
