@@ -17,13 +17,13 @@ from snakemake.exceptions import RuleException, WorkflowError
 from snakemake.script import Snakemake
 from snakemake.settings.types import ConfigSettings
 
-from tools.workflow import opened, planned
+from tools.workflow import open_workflow, plan_jobs
 
 
 def job(target: str, *configfiles: str) -> tuple[str, Snakemake]:
     """The script of the job that makes a target, and what the script calls `snakemake`. Raises SystemExit for none."""
-    with opened(ConfigSettings(configfiles=[Path(file) for file in configfiles])) as api:
-        workflow = planned(api, [target])
+    with open_workflow(ConfigSettings(configfiles=[Path(file) for file in configfiles])) as api:
+        workflow = plan_jobs(api, [target])
         made = next((job for job in workflow.dag.jobs if target in job.output), None)
         if made is None or made.rule.script is None:
             sys.exit(f"error: no job with a script makes {target}; name a file as results/ and figures/ have it")

@@ -75,7 +75,7 @@ def emergence(name, depth, at):
 
 def decoders(batch, seeds, at):
     numbers = LAYERNORM | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2, "warmup": 0}
-    layernorm_training.train("pre-layer", layernorm_training.DecoderSetting.of(numbers), 1e-4, seeds, at)
+    layernorm_training.train("pre-layer", layernorm_training.DecoderSetting.from_numbers(numbers), 1e-4, seeds, at)
 
 
 def scheme(name, seeds, at):
@@ -101,7 +101,7 @@ def once(work, iterations, device):
         if device == "cpu":
             work(at)
             return np.array([time.process_time() - started])
-        one_by_one = mock.patch.object(repeated, "recorded", lambda compute, _: compute)
+        one_by_one = mock.patch.object(repeated, "record", lambda compute, _: compute)
         with gpus(), one_by_one, Waits() as asked, Launches() as done:
             work(at)
         return np.array([done.launches, asked.waits, done.operations])
@@ -131,7 +131,8 @@ def timed(work, count, scale):
 REAL = torch.cuda.is_available()
 torch.set_num_threads(1)
 rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth), 2, 1) for name, depth in STUDIES}
-stack = layernorm_training.stacks(layernorm_training.DecoderSetting.of(LAYERNORM), range(LAYERNORM["seeds"]))[0]
+setting = layernorm_training.DecoderSetting.from_numbers(LAYERNORM)
+stack = layernorm_training.stacks(setting, range(LAYERNORM["seeds"]))[0]
 batch, seeds = (LAYERNORM["batch"], stack) if REAL else (4, [0])
 left = LAYERNORM["batch"] * LAYERNORM["seeds"] // (batch * len(seeds))
 rows["layernorm, 8 layers of 512"] = partial(decoders, batch, seeds), 2, left

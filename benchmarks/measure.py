@@ -63,7 +63,7 @@ def main():
     print()
     print(f"{'family':8} {'n':>5} {'bare CPU s':>11} {'ratio':>7} {'separate / one':>15}   bound {BOUND}")
     missed = False
-    for family in families.BUILT:
+    for family in families.BUILDERS:
         model = families.build(family, ARCHITECTURE, 2048, 64, 0).eval().requires_grad_(False)
         for n in (64, 256, 512):
             alone, cost, gain = ratios(model, np.random.default_rng(0).integers(0, 2048, (TOKENS // n, n)))

@@ -19,12 +19,12 @@ PAIRS = (  # options that take words of the form NAME=VALUE
 def targets_first(arguments: Sequence[str]) -> list[str]:
     """Return `arguments` with the targets from among the words of options of `PAIRS` at the front."""
     targets: list[str] = []
-    others: list[str] = []
+    rest: list[str] = []
     option = ""
     for word in arguments:
         option = word if word.startswith("-") else option
-        (targets if option in PAIRS and word != option and "=" not in word else others).append(word)
-    return targets + others
+        (targets if option in PAIRS and word != option and "=" not in word else rest).append(word)
+    return targets + rest
 
 
 def main() -> None:

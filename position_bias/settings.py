@@ -103,7 +103,7 @@ class Settings:
     device: Annotated[Device, "where models run; auto takes a GPU if one is visible to the job"]
     devices: Annotated[
         dict[str, Device],
-        Keys(DEVICES, needed=False),
+        Keys(DEVICES, required=False),
         "the device of single stages, in place of `device`; a change reruns nothing",
     ]
     seed: Annotated[Seed, "seed of sampled prompts and bootstraps"]
@@ -135,7 +135,7 @@ FAULTS = (  # what single sections do not show
 )
 
 
-def trained(config: Mapping[str, Any]) -> dict[str, str]:
+def training_lengths(config: Mapping[str, Any]) -> dict[str, str]:
     """For how long the networks of each paper train, in words, by its name in the configuration."""
     postnorm_parts = ("set_complement", "languages", "averaging", "stability")
     iterations = {
@@ -143,10 +143,10 @@ def trained(config: Mapping[str, Any]) -> dict[str, str]:
         "layernorm": [config["layernorm"]["trained"]["iterations"]],
         "postnorm": [config["postnorm"][part]["iterations"] for part in postnorm_parts],
     }
-    spans = {paper: sorted({min(each), max(each)}) for paper, each in iterations.items()}
-    told = {paper: "-".join(f"{number:,}" for number in span) for paper, span in spans.items()}
+    spans = {paper: sorted({min(counts), max(counts)}) for paper, counts in iterations.items()}
+    texts = {paper: "-".join(f"{number:,}" for number in span) for paper, span in spans.items()}
     return {"structural": f"{config['training']['steps']:,} steps"} | {
-        paper: f"{numbers} iterations" for paper, numbers in told.items()
+        paper: f"{numbers} iterations" for paper, numbers in texts.items()
     }
 
 

@@ -90,8 +90,8 @@ FIGURES |= {
         "emergence.figures:by_depth",
         {
             "tests": collect(CURVES, run=study_runs(shown)),
-            "kept": kept_tables("curves", shown),
-            "kept_accuracy": kept_tables("accuracy", shown),
+            "evidence": kept_tables("curves", shown),
+            "evidence_accuracy": kept_tables("accuracy", shown),
         },
         EMERGENCE_LEVEL | EMERGENCE_TASK,
         caption="emergence/draw_by_depth",
@@ -103,7 +103,7 @@ FIGURES |= {
     f"emergence/{figure}": Row(
         "Figures 3, 6, 11: gaps after training on answers at certain positions.",
         "emergence.figures:by_bias",
-        {"tests": collect(CURVES, run=study_runs(shown)), "kept": kept_tables("curves", shown)},
+        {"tests": collect(CURVES, run=study_runs(shown)), "evidence": kept_tables("curves", shown)},
         EMERGENCE_LEVEL | EMERGENCE_TASK,
         caption="emergence/draw_by_bias",
     )
@@ -126,8 +126,8 @@ FIGURES |= {
         "emergence.figures_attention:sinks_of_networks",
         {
             "sinks": collect(SINKS, run=run),
-            "kept": kept_tables("sinks", shown),
-            "kept_runs": kept_tables("runs", shown),
+            "evidence": kept_tables("sinks", shown),
+            "evidence_runs": kept_tables("runs", shown),
         },
         EMERGENCE_LEVEL | SINK_THRESHOLD | {"iterations": EMERGENCE["training"]["iterations"]["unbiased"]},
         caption="emergence/draw_sinks",
@@ -142,7 +142,7 @@ if study_runs(("gaussian", "window")):
         "emergence.figures:by_bias",
         {
             "tests": collect(CURVES, run=study_runs(("gaussian", "window"))),
-            "kept": kept_tables("curves", ("gaussian", "window")),
+            "evidence": kept_tables("curves", ("gaussian", "window")),
         },
         EMERGENCE_LEVEL | EMERGENCE_TASK,
     )
@@ -167,7 +167,7 @@ if without_bias := study_runs(("gaussian", "plain"), ("gaussian", "residual")):
         "emergence.figures:fig2",
         {
             "tests": collect(CURVES, run=without_bias),
-            "kept": kept_tables("curves", ("gaussian", "plain"), ("gaussian", "residual")),
+            "evidence": kept_tables("curves", ("gaussian", "plain"), ("gaussian", "residual")),
         },
         EMERGENCE_LEVEL,
     )

@@ -110,7 +110,7 @@ FIGURES |= {
     ),
     "layernorm/trained": Row(
         "Trained decoders (our addition): where they attend without positional encoding, by norm.",
-        "layernorm.figures:trained",
+        "layernorm.figures:trained_decoders",
         {"table": LAYERNORM_TABLES},
         LEVEL,
     ),

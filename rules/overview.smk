@@ -12,7 +12,7 @@ TABLES["scorecard"] = Row(
         "additions": project("published/additions.csv"),
         "published": project("published/values.csv"),
     },
-    {"level": config["rollout"]["level"], "trained": settings.trained(config)},
+    {"level": config["rollout"]["level"], "trained": settings.training_lengths(config)},
     outputs={
         "txt": "results/tables/scorecard.txt",
         "additions": "results/tables/additions.csv",

@@ -20,7 +20,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from position_card.models import families
 from position_card.probe.layout import Layout
 
-LAYERS, HEADS, SHARED, HEAD_DIM, VOCABULARY, CONTEXT, TOKENS = 3, 4, 2, 8, 64, 64, 12
+LAYERS, HEADS, SHARED_HEADS, HEAD_DIM, VOCABULARY, CONTEXT, TOKENS = 3, 4, 2, 8, 64, 64, 12
 WIDTH, WINDOW = HEADS * HEAD_DIM, 5
 COMMON = {
     "vocab_size": VOCABULARY,
@@ -28,7 +28,7 @@ COMMON = {
     "intermediate_size": 48,
     "num_hidden_layers": LAYERS,
     "num_attention_heads": HEADS,
-    "num_key_value_heads": SHARED,
+    "num_key_value_heads": SHARED_HEADS,
     "max_position_embeddings": CONTEXT,
     "initializer_range": 0.3,
     "pad_token_id": None,
@@ -142,13 +142,13 @@ models that need code of their own, and weights that are pickled, or quantised i
 
 ## Measured
 """
-REFUSED = """
+REFUSALS = """
 ## Refused, or not made
 
 | model type | class | what |
 |---|---|---|
 """
-KEPT = Path(__file__).parents[1] / "tests/golden/decoders.csv"  # what tools/sweep.py writes
+OUTCOMES = Path(__file__).parents[1] / "tests/golden/decoders.csv"  # what tools/sweep.py writes
 
 
 def small(name: str) -> PreTrainedModel:
@@ -189,12 +189,12 @@ def properties(model: PreTrainedModel, layout: Layout) -> dict[str, str]:
     }
 
 
-def page(kept: pd.DataFrame) -> str:
+def page(outcomes: pd.DataFrame) -> str:
     """The page in Markdown, of the table that tools/sweep.py writes."""
-    types = kept[~kept["type"].str.contains(",")]
+    types = outcomes[~outcomes["type"].str.contains(",")]
     counts = types["outcome"].value_counts()
     no_decoder = types[types["outcome"] == "no decoder"]
-    within = int(no_decoder["line"].str.startswith("whose text decoder").sum())
+    text_decoders = int(no_decoder["line"].str.startswith("whose text decoder").sum())
     lines = [
         INTRODUCTION.format(
             types=len(types),
@@ -204,27 +204,27 @@ def page(kept: pd.DataFrame) -> str:
             refused=counts["refused"],
             unmade=counts["not made"],
             others=len(no_decoder),
-            without=len(no_decoder) - within,
-            within=within,
+            without=len(no_decoder) - text_decoders,
+            within=text_decoders,
         ),
         "| model type | class | update | order | positions | windows | rollouts |",
         "|---|---|---|---|---|---|---|",
     ]
     columns = ["type", "class", "update", "order", "positions", "windows", "rollouts"]
-    lines += [_line(row) for row in kept.loc[kept["outcome"] == "measured", columns].to_numpy()]
-    lines.append(REFUSED.rstrip("\n"))
+    lines += [_line(row) for row in outcomes.loc[outcomes["outcome"] == "measured", columns].to_numpy()]
+    lines.append(REFUSALS.rstrip("\n"))
     columns = ["type", "class", "line"]
-    lines += [_line(row) for row in kept.loc[kept["outcome"] == "refused", columns].to_numpy()]
-    unmade = kept.loc[kept["outcome"] == "not made", columns].to_numpy()
-    lines += [_line([kind, "", f"could not be made: {reason}"]) for kind, _, reason in unmade]
+    lines += [_line(row) for row in outcomes.loc[outcomes["outcome"] == "refused", columns].to_numpy()]
+    not_made = outcomes.loc[outcomes["outcome"] == "not made", columns].to_numpy()
+    lines += [_line([kind, "", f"could not be made: {reason}"]) for kind, _, reason in not_made]
     return "\n".join(lines) + "\n"
 
 
 def _line(cells: Iterable[str]) -> str:
     """A line of a table; in what a message says, signs of Markdown are escaped, and code is left as it is."""
-    escaped = (cell if "`" in cell else re.sub(r"([|<>*_])", r"\\\1", cell) for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    texts = (cell if "`" in cell else re.sub(r"([|<>*_])", r"\\\1", cell) for cell in cells)
+    return f"| {' | '.join(texts)} |"
 
 
 if __name__ == "__main__":
-    print(page(pd.read_csv(KEPT, keep_default_na=False)), end="")
+    print(page(pd.read_csv(OUTCOMES, keep_default_na=False)), end="")

@@ -28,7 +28,7 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
     "`layernorm`: Kim et al. 2026": "layernorm/.*",
     "`postnorm`: Zsamboki et al. 2025": "postnorm/.*",
 }
-SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
+OUTPUT = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
 DATA = ("results/", "evidence/", "published/")
 SURROUNDINGS = {  # of every script
     *(ROOT / f"position_card/core/{name}.py" for name in ("artifacts", "provenance", "runtime")),
@@ -44,18 +44,18 @@ not part of this project; only `all_published` builds them ([running](running.md
 [one default run](papers/README.md). `make docs` writes this page from the workflow."""
 
 
-def planned() -> tuple[Files, Files]:
+def planned_files() -> tuple[Files, Files]:
     """What the rules of the default run and of the released numbers make, and what they read."""
     outputs: Files = defaultdict(list)
     inputs: Files = defaultdict(list)
-    released = {"source": "https://nowhere.invalid/archive.tar.gz"}
-    for job in workflow.jobs("all", "all_published", released=released):
+    source = {"source": "https://nowhere.invalid/archive.tar.gz"}
+    for job in workflow.jobs("all", "all_published", released=source):
         outputs[job.rule] += job.output
         inputs[job.rule] += job.input
     return outputs, inputs
 
 
-def written() -> dict[str, Rule]:
+def workflow_rules() -> dict[str, Rule]:
     """The rules of the files in rules/, file by file."""
     rules = sorted(workflow.rules().values(), key=lambda rule: rule.file)
     return {rule.name: rule for rule in rules if rule.file.startswith("rules/")}
@@ -63,42 +63,44 @@ def written() -> dict[str, Rule]:
 
 def modules(rule: Rule) -> list[str]:
     """Library modules that a rule's row names, or that its script imports, but those that every script does."""
-    found = [LIBRARY.file(module_name(function)) for function in rule.functions]
-    if rule.script and not found:
-        imported = sorted(map(LIBRARY.file, LIBRARY.imports(rule.script)))
-        own = Path(rule.script).name
-        found = [path for path in imported if path.name == own or path not in SURROUNDINGS]
-    return list(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
+    paths = [LIBRARY.file(module_name(function)) for function in rule.functions]
+    if rule.script and not paths:
+        of_script = sorted(map(LIBRARY.file, LIBRARY.imports(rule.script)))
+        name = Path(rule.script).name
+        paths = [path for path in of_script if path.name == name or path not in SURROUNDINGS]
+    return list(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in paths))
 
 
 def page() -> str:
     """The whole page, in Markdown."""
-    rules, (outputs, inputs) = written(), planned()
+    rules, (outputs, inputs) = workflow_rules(), planned_files()
     maker = {path: name for name, paths in outputs.items() for path in paths}
     scores = pd.read_csv(ROOT / "docs/scorecard.csv")
     lines = [INTRODUCTION, "", "## How files flow", "", *_flow(rules, inputs, maker)]
     for title, names_of_files in SECTIONS.items():
-        within = re.compile(f"(figures|results/tables)/{names_of_files}")
+        section = re.compile(f"(figures|results/tables)/{names_of_files}")
         lines += ["", f"## {title}", "", "| item | target | rule | code | data | verdicts |", f"|{'---|' * 6}"]
         for item, names in _by_item(rules).items():
-            made = [path for name in names for path in outputs[name]]
-            fitting = {path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}
-            shown = sorted(fitting, key=workflow.natural)
-            if shown:
-                read = [path for name in names for path in inputs[name]]
-                upstream = dict.fromkeys(maker[path] for path in read if path in maker)
+            made_files = [path for name in names for path in outputs[name]]
+            fitting = {path for path in made_files if OUTPUT.fullmatch(path) and section.fullmatch(path)}
+            targets = sorted(fitting, key=workflow.natural)
+            if targets:
+                read_files = [path for name in names for path in inputs[name]]
+                upstream = dict.fromkeys(maker[path] for path in read_files if path in maker)
                 code = _code(rules[name] for name in (*names, *upstream))
-                data = _quoted(_data(read))
-                told = [any(shows(named, path) for path in shown) for named in scores["shown"]]
-                verdicts = _verdicts(scores[told])
-                lines.append(f"| {item} | {_quoted(shown)} | {_rules(names, rules)} | {code} | {data} | {verdicts} |")
+                data = _code_list(_data(read_files))
+                is_shown = [any(shows(cell, path) for path in targets) for cell in scores["shown"]]
+                verdicts = _verdicts(scores[is_shown])
+                lines.append(
+                    f"| {item} | {_code_list(targets)} | {_rules(names, rules)} | {code} | {data} | {verdicts} |"
+                )
     lines += ["", "## What they are made from", "", "| what | results | rule | code |", f"|{'---|' * 4}"]
     for item, names in _by_item(rules).items():
-        made = [path for name in names for path in outputs[name]]
-        if made and not any(SHOWN.fullmatch(path) for path in made):
-            folders = dict.fromkeys(Path(*Path(path).parts[:2]).as_posix() + "/" for path in made)
+        made_files = [path for name in names for path in outputs[name]]
+        if made_files and not any(OUTPUT.fullmatch(path) for path in made_files):
+            folders = dict.fromkeys(Path(*Path(path).parts[:2]).as_posix() + "/" for path in made_files)
             code = _code(rules[name] for name in names)
-            lines.append(f"| {item} | {_quoted(folders)} | {_rules(names, rules)} | {code} |")
+            lines.append(f"| {item} | {_code_list(folders)} | {_rules(names, rules)} | {code} |")
     return "\n".join(lines) + "\n"
 
 
@@ -123,18 +125,18 @@ def _by_item(rules: dict[str, Rule]) -> dict[str, list[str]]:
     return dict(items)
 
 
-def _quoted(names: Iterable[str]) -> str:
+def _code_list(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
 def _rules(names: list[str], rules: dict[str, Rule]) -> str:
     file = rules[names[0]].file
-    return f"{_quoted(names)} in [{file}](../{file})"
+    return f"{_code_list(names)} in [{file}](../{file})"
 
 
 def _code(rules: Iterable[Rule]) -> str:
-    found = dict.fromkeys(module for rule in rules for module in modules(rule))
-    return ", ".join(f"[{module.removeprefix('position_bias/')}](../{module})" for module in found)
+    links = dict.fromkeys(module for rule in rules for module in modules(rule))
+    return ", ".join(f"[{module.removeprefix('position_bias/')}](../{module})" for module in links)
 
 
 def _data(inputs: Iterable[str]) -> list[str]:

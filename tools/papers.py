@@ -43,7 +43,7 @@ FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page,
 ADDITIONS = "additions"  # the page of claims that no paper makes, and their verdicts
 TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 FRONT = ROOT / "README.md"
-JUDGED = ("scorecard", ADDITIONS, "comparisons")
+VERDICT_TABLES = ("scorecard", ADDITIONS, "comparisons")
 SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
 CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
 QUESTIONS = "| question | what we claimed | here | verdict | what would decide |\n|---|---|---|---|---|"
@@ -70,11 +70,11 @@ GROUPS |= {rule.UNTESTABLE: UNTESTED, rule.ERRATUM: ERRATA}
 class Page:
     """What the text of one paper's page can ask for; `paper` is its key in the registry."""
 
-    def __init__(self, paper: str, scores: pd.DataFrame, compared: pd.DataFrame) -> None:
-        """`scores` and `compared` are the scorecard and its comparisons, of all papers; our additions are one more."""
+    def __init__(self, paper: str, scores: pd.DataFrame, comparisons: pd.DataFrame) -> None:
+        """`scores` and `comparisons` are the scorecard and its comparisons, of all papers and of our additions."""
         self.paper, self.every = paper, scores.set_index("claim", drop=False)
-        theirs = scores[scores["paper"].mask(scores["whose"] == OURS, ADDITIONS) == paper]
-        self.scores, self.compared = theirs.set_index("claim", drop=False), compared
+        of_page = scores[scores["paper"].mask(scores["whose"] == OURS, ADDITIONS) == paper]
+        self.scores, self.comparisons = of_page.set_index("claim", drop=False), comparisons
         self.told: list[str] = []
         self.head = HEAD
 
@@ -85,41 +85,41 @@ class Page:
         """
         row = self.scores.loc[claim].to_dict()
         self.told.append(claim)
-        (said,) = pages.as_stated(self.scores.loc[[claim]])
-        measured = self.numbered(claim, here) or plain(row)
-        return f'| <a id="{claim}"></a>{said} | {paper or "-"} | {measured} | {judged(row)} | {why or "-"} |'
+        (statement,) = pages.as_stated(self.scores.loc[[claim]])
+        numbers = self.with_numbers(claim, here) or plain(row)
+        return f'| <a id="{claim}"></a>{statement} | {paper or "-"} | {numbers} | {verdict_cell(row)} | {why or "-"} |'
 
-    def numbered(self, claim: str, text: str) -> str:
+    def with_numbers(self, claim: str, text: str) -> str:
         """A text with the numbers of a claim's comparisons in the place of braces, as `number` reads them."""
-        return re.sub(r"\{(.*?)\}", lambda found: self.number(claim, found[1]), text)
+        return re.sub(r"\{(.*?)\}", lambda match: self.number(claim, match[1]), text)
 
-    def number(self, claim: str, asked: str = "") -> str:
-        """The number of a comparison of a claim, with its interval; `asked` is {[HOW ::] PART & PART}.
+    def number(self, claim: str, request: str = "") -> str:
+        """The number of a comparison of a claim, with its interval; `request` is {[HOW ::] PART & PART}.
 
         All parts are in what the comparison compares; without any it is the one that the scorecard shows. HOW has
         one of FORMS, `span` for the least and the largest of several, `bare` for no interval, and a scale other than
         that of the verdict. Raises InputError where no comparison fits, or several do without `span`.
         """
-        how, _, what = asked.rpartition("::")
-        words = how.split()
+        options, _, wording = request.rpartition("::")
+        words = options.split()
         form = FORMS[next((word for word in words if word in FORMS), "")]
         scale = next((word for word in words if word in SCALES), None)
-        if not what.strip():
+        if not wording.strip():
             rows = [self.every.loc[claim].to_dict()]
         else:
-            parts = [part.strip() for part in what.split("&")]
-            of_claim = self.compared[self.compared["claim"] == claim]
+            parts = [part.strip() for part in wording.split("&")]
+            of_claim = self.comparisons[self.comparisons["claim"] == claim]
             at = of_claim["decides"].astype(bool) if scale is None else of_claim["scale"] == scale
             fit = of_claim["quantity"].map(lambda quantity: all(part in quantity for part in parts))
             rows = of_claim[at & fit].to_dict("records")
         if not rows or (len(rows) > 1 and "span" not in words):
-            raise InputError(f"{len(rows)} comparisons of {claim} fit {{{asked}}}")
+            raise InputError(f"{len(rows)} comparisons of {claim} fit {{{request}}}")
         if "span" in words:
             return span(form(row["measured"]) for row in rows)
         (row,) = rows
         low, high = sorted((form(row["low"]), form(row["high"])))
-        known = low == high or "bare" in words
-        return short(form(row["measured"])) + ("" if known else f" [{short(low)}, {short(high)}]")
+        without_interval = low == high or "bare" in words
+        return short(form(row["measured"])) + ("" if without_interval else f" [{short(low)}, {short(high)}]")
 
     def verdict(self, claim: str) -> str:
         """The word of the scorecard for a claim, and its scale where this is smaller than the claim's."""
@@ -128,12 +128,12 @@ class Page:
 
     def item(self, name: str, anchor: str, images: str, shown: str) -> str:
         """A line of the table of a paper's figures and tables: its name, ours in small, what it shows, and verdicts."""
-        small = " ".join(f"[![{name}]({linked(image, 'small')})](#{anchor})" for image in images.split())
+        small = " ".join(f"[![{name}]({image_path(image, 'small')})](#{anchor})" for image in images.split())
         return f"| [{name}](#{anchor}) | {small or '-'} | {shown} | @{anchor}@ |"
 
     def figure(self, image: str, title: str) -> str:
         """An image of ours, as wide as a page, and the target that builds it."""
-        return f"![{title}]({linked(image)})\n\n*{title}: `figures/{image}.pdf`*"
+        return f"![{title}]({image_path(image)})\n\n*{title}: `figures/{image}.pdf`*"
 
     def signed(self, untested: str = "", errata: str = "") -> str:
         """What came of the claims: a line for each heading of GROUPS, with the titles of its claims as links.
@@ -171,34 +171,36 @@ class Page:
         for row in self.scores.to_dict("records"):
             self.told.append(claim := row["claim"])
             open_still = row["would decide"] if row["verdict"] in pages.OPEN else "-"
-            measured = self.numbered(claim, here.get(claim, "")) or plain(row)
-            said = f'| <a id="{claim}"></a>{row["question"]} | {row["statement"]} | {measured} '
-            lines.append(f"{said}| {judged(row)} | {open_still} |")
+            numbers = self.with_numbers(claim, here.get(claim, "")) or plain(row)
+            line = f'| <a id="{claim}"></a>{row["question"]} | {row["statement"]} | {numbers} '
+            lines.append(f"{line}| {verdict_cell(row)} | {open_still} |")
         return "\n".join(lines)
 
     def further(self) -> str:
         """A section of the claims that the text has not named, or nothing."""
-        left = [claim for claim in self.scores.index if claim not in self.told]
-        return "\n".join(["## Further claims", "", HEAD, *[self.claim(claim) for claim in left]]) if left else ""
+        untold = [claim for claim in self.scores.index if claim not in self.told]
+        return "\n".join(["## Further claims", "", HEAD, *[self.claim(claim) for claim in untold]]) if untold else ""
 
     def render(self, text: str) -> str:
         """The page of a text. Raises InputError where it asks for what is not there."""
-        asked = ("claim", "number", "verdict", "item", "figure", "head", "signed", "answers", "further", "outcomes")
-        names = {name: getattr(self, name) for name in asked}
-        written = TEMPLATES.from_string(text).render(**names, linked=linked, cell=cell, span=spanned, rows=rows_of)
-        return re.sub(r"@([\w.-]+)@", lambda found: self.counts(written, found[1]), written)
+        methods = ("claim", "number", "verdict", "item", "figure", "head", "signed", "answers", "further", "outcomes")
+        names = {name: getattr(self, name) for name in methods}
+        rendered = TEMPLATES.from_string(text).render(
+            **names, linked=image_path, cell=cell, span=column_span, rows=rows_of
+        )
+        return re.sub(r"@([\w.-]+)@", lambda match: self.counts(rendered, match[1]), rendered)
 
-    def counts(self, written: str, anchor: str) -> str:
+    def counts(self, rendered: str, anchor: str) -> str:
         """How many claims of the section with this anchor have which verdict."""
-        for section in SECTION.split(written):
+        for section in SECTION.split(rendered):
             anchors, _, text = section.partition("## ")
             if f'"{anchor}"' in anchors:
-                told = Counter(self.scores.loc[claim, "verdict"] for claim in CLAIM.findall(text))
-                return ", ".join(f"{word} {number}" for word, number in told.most_common()) or "no claim"
+                words = Counter(self.scores.loc[claim, "verdict"] for claim in CLAIM.findall(text))
+                return ", ".join(f"{word} {number}" for word, number in words.most_common()) or "no claim"
         raise InputError(f"the page of {self.paper} has no section {anchor}")
 
 
-def linked(image: str, size: str = "") -> str:
+def image_path(image: str, size: str = "") -> str:
     """The address of an image PAPER/NAME from a page. Raises InputError where it is not kept."""
     path = Path(Path(image).parent, size, f"{Path(image).name}.png")
     if not (IMAGES / path).is_file():
@@ -217,7 +219,7 @@ def outcome(row: Mapping[Any, Any]) -> str:
     return IN_PART if group == REPRODUCED and not own_scale(row) else group
 
 
-def judged(row: Mapping[Any, Any]) -> str:
+def verdict_cell(row: Mapping[Any, Any]) -> str:
     """The verdict, its scale, how many comparisons support it, and the verdicts of other scales."""
     parts = [f"**{row['verdict']}**"]
     if row["needs"] != NOTHING and row["verdict"] != rule.UNTESTABLE:
@@ -232,9 +234,9 @@ def degree(row: Mapping[Any, Any]) -> Iterator[str]:
     """How many models or comparisons support a claim, which do not, and how many seeds or documents they have."""
     if row["decides"].startswith("no counterexample"):
         yield row["decides"]
-    elif isinstance(told := row["holds in"], str):
+    elif isinstance(holds_in := row["holds in"], str):
         number = row["rows: fails"] + row["rows: no effect"] if row["verdict"] in TOLD_WITH_EXCEPTIONS else 0
-        yield told + (f"; {number} exception{'s' if number > 1 else ''}" if number else "")
+        yield holds_in + (f"; {number} exception{'s' if number > 1 else ''}" if number else "")
     if row["unit"] == "seed" and row["n"] > 0:
         yield f"n = {row['n']} seeds"
     elif row["unit"] == "model" and row["low"] < row["high"]:
@@ -259,8 +261,8 @@ def without_zero(number: str) -> str:
 
 def span(values: Iterable[float]) -> str:
     """The least and the largest of some numbers."""
-    ordered = sorted(values)
-    return f"{short(ordered[0])} to {short(ordered[-1])}"
+    in_order = sorted(values)
+    return f"{short(in_order[0])} to {short(in_order[-1])}"
 
 
 @cache
@@ -269,110 +271,110 @@ def table(path: str) -> pd.DataFrame:
     return pd.read_csv(ROOT / path, dtype=str, keep_default_na=False)
 
 
-def rows_of(path: str, **where: object) -> list[dict[Any, Any]]:
+def rows_of(path: str, **values: object) -> list[dict[Any, Any]]:
     """The rows of a table of this repository that have these values."""
-    found = table(path)
-    for column, value in where.items():
-        found = found[found[column] == str(value)]
-    return found.to_dict("records")
+    rows = table(path)
+    for column, value in values.items():
+        rows = rows[rows[column] == str(value)]
+    return rows.to_dict("records")
 
 
-def cell(path: str, column: str = "value", digits: int = 0, **where: object) -> str:
+def cell(path: str, column: str = "value", digits: int = 0, **values: object) -> str:
     """One cell of a table; `digits` are those after the point, and none says as it is written.
 
     Raises InputError where not just one row fits.
     """
-    if len(found := rows_of(path, **where)) != 1:
-        raise InputError(f"{len(found)} rows of {path} have {where}")
-    written = found[0][column]
-    return without_zero(f"{float(written):.{digits}f}" if digits and written else written)
+    if len(rows := rows_of(path, **values)) != 1:
+        raise InputError(f"{len(rows)} rows of {path} have {values}")
+    text = rows[0][column]
+    return without_zero(f"{float(text):.{digits}f}" if digits and text else text)
 
 
-def spanned(path: str, column: str = "value", **where: object) -> str:
+def column_span(path: str, column: str = "value", **values: object) -> str:
     """The least and the largest number of a column, over the rows that have these values."""
-    return span(float(row[column]) for row in rows_of(path, **where))
+    return span(float(row[column]) for row in rows_of(path, **values))
 
 
-def page(path: Path, claims: pd.DataFrame, additions: pd.DataFrame, compared: pd.DataFrame) -> str:
+def page(path: Path, claims: pd.DataFrame, additions: pd.DataFrame, comparisons: pd.DataFrame) -> str:
     """A page in Markdown, from its text."""
     if path.stem == "README":
         text = TEMPLATES.from_string(path.read_text()).render(tally(claims))
     else:
-        text = Page(path.stem, pd.concat([claims, additions]), compared).render(path.read_text())
+        text = Page(path.stem, pd.concat([claims, additions]), comparisons).render(path.read_text())
     return f"<!-- make docs writes this page from tools/papers/{path.name} -->\n{text.rstrip()}\n"
 
 
 def tally(claims: pd.DataFrame) -> dict[str, object]:
     """How many claims there are and what came of them, for the page of counts."""
     doubted = claims["doubted"].astype(bool)
-    words = [word for word in pages.COUNTED if word in set(claims["verdict"])]
+    words = [word for word in pages.VERDICT_HEADINGS if word in set(claims["verdict"])]
     meaning = "; ".join(f"*{word.capitalize()}*: {rule.MEANING[word]}" for word in words) + "."
-    counted = {
+    counts = {
         "claims": (~doubted).sum(),
         "doubted": doubted.sum(),
         "by_paper": by_paper(claims),
         "by_kind": pages.tally(claims),
     }
-    return counted | {"meaning": meaning}
+    return counts | {"meaning": meaning}
 
 
 def by_paper(claims: pd.DataFrame) -> str:
     """How many claims of each paper have which verdict, in Markdown, but for claims that the paper may not make."""
-    theirs = claims[~claims["doubted"].astype(bool)]
-    words = [word for word in pages.COUNTED if word in set(theirs["verdict"])]
+    of_papers = claims[~claims["doubted"].astype(bool)]
+    words = [word for word in pages.VERDICT_HEADINGS if word in set(of_papers["verdict"])]
     lines = [["paper", "claims", *words], ["---"] * (len(words) + 2)]
-    for paper, of_paper in theirs.groupby("paper", sort=False):
+    for paper, of_paper in of_papers.groupby("paper", sort=False):
         counts = of_paper["verdict"].value_counts()
-        told = [f"[`{paper}`]({paper}.md)", len(of_paper), *(counts.get(word, "") for word in words)]
-        lines.append([str(cell) for cell in told])
+        paper_cells = [f"[`{paper}`]({paper}.md)", len(of_paper), *(counts.get(word, "") for word in words)]
+        lines.append([str(cell) for cell in paper_cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def keep(results: Path, docs: Path = ROOT / "docs") -> None:
     """Copy what the pages need from a finished run. Raises InputError where a file of it is not there."""
     images = [Path(path) for job in workflow.jobs("all") for path in job.output if OF_PAPER.fullmatch(path)]
-    judged = [results / f"results/tables/{name}.csv" for name in JUDGED]
+    verdicts = [results / f"results/tables/{name}.csv" for name in VERDICT_TABLES]
     tables = [results / f"results/tables/structural/{name}.csv" for name in TABLES]
-    needed = [*judged, *tables, *(results / image for image in images)]
-    if missing := [path for path in needed if not path.is_file()]:
-        raise InputError(f"{missing[0]} is not there; build it first: snakemake all")
+    files = [*verdicts, *tables, *(results / image for image in images)]
+    if absent := [path for path in files if not path.is_file()]:
+        raise InputError(f"{absent[0]} is not there; build it first: snakemake all")
     (docs / "tables").mkdir(exist_ok=True)
-    for paths, folder in ((judged, docs), (tables, docs / "tables")):
+    for paths, folder in ((verdicts, docs), (tables, docs / "tables")):
         for path in paths:
             shutil.copy(path, folder)
-    drawn = [(path.with_suffix("").as_posix(), name) for path in images for name in sorted(drawn_in(results / path))]
-    pd.DataFrame(drawn, columns=["figure", "draws"]).to_csv(docs / "drawn.csv", index=False)
+    rows = [(path.with_suffix("").as_posix(), name) for path in images for name in sorted(drawn_in(results / path))]
+    pd.DataFrame(rows, columns=["figure", "draws"]).to_csv(docs / "drawn.csv", index=False)
     for paper in {image.parent.name for image in images}:
         shutil.rmtree(docs / "images" / paper, ignore_errors=True)
     for image in images:
-        kept = docs / "images" / image.relative_to("figures")
-        for size, most in SIZES.items():
+        copy = docs / "images" / image.relative_to("figures")
+        for size, largest in SIZES.items():
             if size != "half" or image.as_posix() in FIRST:
-                shrink(results / image, kept.parent / size / kept.name, most)
+                shrink(results / image, copy.parent / size / copy.name, largest)
 
 
-def shrink(image: Path, small: Path, most: tuple[int, int]) -> None:
+def shrink(image: Path, small: Path, largest: tuple[int, int]) -> None:
     """Write `image` again, in 256 colours, rare ones among them, without its texts.
 
     It gets as large as a width and a height in pixels allow.
     """
-    with Image.open(image) as opened:
-        scale = min(most[0] / opened.width, most[1] / opened.height)
-        size = round(opened.width * scale), round(opened.height * scale)
-        drawn = opened.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    with Image.open(image) as original:
+        scale = min(largest[0] / original.width, largest[1] / original.height)
+        size = round(original.width * scale), round(original.height * scale)
+        small_image = original.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     small.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(small) as partial:
-        palette = drawn.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        palette = small_image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         palette.save(partial, optimize=True)
 
 
 def main() -> None:
     """Write every page that has a text."""
-    claims, additions, compared = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in JUDGED)
+    claims, additions, comparisons = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in VERDICT_TABLES)
     PAGES.mkdir(exist_ok=True)
     for path in sorted(TEXTS.glob("*.md")):
         at = FRONT if path.stem == "front" else PAGES / path.name
-        at.write_text(page(path, claims, additions, compared))
+        at.write_text(page(path, claims, additions, comparisons))
 
 
 if __name__ == "__main__":

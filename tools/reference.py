@@ -13,10 +13,10 @@ from typing import Any, Literal, get_args, get_origin
 import yaml
 
 from position_bias import settings
-from position_bias.workflow.configuration import KeyAnnotation, below, part
+from position_bias.workflow.configuration import KeyAnnotation, inner_annotation, part
 from position_bias.workflow.section import Bounds, Items, Words
 
-NAMED = "NAME"  # stands for the names that the configuration gives
+ANY_NAME = "NAME"  # stands for the names that the configuration gives
 
 INTRODUCTION = """\
 # The configuration
@@ -30,47 +30,58 @@ that is not allowed, by itself or together with others, ends the run with a one-
 TYPES = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 
 
-def page(described: type, config: Mapping[str, Any]) -> str:
+def page(section: type, config: Mapping[str, Any]) -> str:
     """Return the page in Markdown: a table of the keys that stand alone, then one of each section of `config`."""
-    parts = {name: below(part(described), name) for name in config}
-    alone = [row for name, found in parts.items() if not found.is_mapping for row in _rows(name, found, [config[name]])]
-    lines = [INTRODUCTION, _table(alone)]
-    for name, found in parts.items():
-        if found.is_mapping:
-            lines += [f"## {name}\n", f"{_sentence(found.meaning)}\n", _table(_rows(name, found, [config[name]]))]
+    parts = {name: inner_annotation(part(section), name) for name in config}
+    single_rows = [
+        row
+        for name, annotation in parts.items()
+        if not annotation.is_mapping
+        for row in _rows(name, annotation, [config[name]])
+    ]
+    lines = [INTRODUCTION, _table(single_rows)]
+    for name, annotation in parts.items():
+        if annotation.is_mapping:
+            lines += [
+                f"## {name}\n",
+                f"{_sentence(annotation.meaning)}\n",
+                _table(_rows(name, annotation, [config[name]])),
+            ]
     return "\n".join(lines)
 
 
-def _rows(key: str, found: KeyAnnotation, defaults: list[Any]) -> Iterator[tuple[str, ...]]:
+def _rows(key: str, annotation: KeyAnnotation, defaults: list[Any]) -> Iterator[tuple[str, ...]]:
     """Rows of the table for a key and all below it: key, meaning, what it may be, default.
 
     `defaults` are the values of `key` in the configuration, one for each name above it.
     """
-    if not found.is_mapping:
-        yield f"`{key}`", found.meaning, allowed(found), _shown(defaults)
-    elif found.keys is None:
+    if not annotation.is_mapping:
+        yield f"`{key}`", annotation.meaning, allowed_values(annotation), _default(defaults)
+    elif annotation.keys is None:
         values = [value for default in defaults for value in default.values()]
-        yield from _rows(f"{key}.{NAMED}", below(found, NAMED), values)
+        yield from _rows(f"{key}.{ANY_NAME}", inner_annotation(annotation, ANY_NAME), values)
     else:
-        for name in found.keys:
+        for name in annotation.keys:
             values = [value[name] for value in defaults if name in value]
-            yield from _rows(f"{key}.{name}", below(found, name), values)
+            yield from _rows(f"{key}.{name}", inner_annotation(annotation, name), values)
 
 
-def allowed(found: KeyAnnotation) -> str:
+def allowed_values(annotation: KeyAnnotation) -> str:
     """What a value may be, in words: `whole number, at least 1, at most 9`, or `one of auto, cpu, cuda`."""
-    if found.nullable:
-        return f"{allowed(found._replace(nullable=False))} or null"
-    if get_origin(found.kind) is Literal:
-        return f"one of {', '.join(map(str, get_args(found.kind)))}"
-    if get_origin(found.kind) is list:
-        least = f", at least {items.least}" if (items := found.rules[Items]).least else ""
-        return f"list, each item once{least}; an item: {allowed(below(found, 0))}"
-    if is_dataclass(found.kind):
-        return "; ".join(f"`{name}`, {allowed(below(found, name))}" for name in found.keys or ())
-    if words := found.rules.get(Words):
+    if annotation.nullable:
+        return f"{allowed_values(annotation._replace(nullable=False))} or null"
+    if get_origin(annotation.kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(annotation.kind)))}"
+    if get_origin(annotation.kind) is list:
+        least = f", at least {items.least}" if (items := annotation.rules[Items]).least else ""
+        return f"list, each item once{least}; an item: {allowed_values(inner_annotation(annotation, 0))}"
+    if is_dataclass(annotation.kind):
+        return "; ".join(
+            f"`{name}`, {allowed_values(inner_annotation(annotation, name))}" for name in annotation.keys or ()
+        )
+    if words := annotation.rules.get(Words):
         return words.form
-    return f"{TYPES[found.kind]}{_bounds(found.rules[Bounds])}"
+    return f"{TYPES[annotation.kind]}{_bounds(annotation.rules[Bounds])}"
 
 
 def _bounds(bounds: Bounds) -> str:
@@ -84,10 +95,10 @@ def _bounds(bounds: Bounds) -> str:
     return "".join(f", {word} {bound}" for word, bound in words if bound is not None)
 
 
-def _shown(defaults: list[Any]) -> str:
+def _default(defaults: list[Any]) -> str:
     """The default in YAML; where names have different ones, each of them once."""
-    written = dict.fromkeys(yaml.safe_dump(value, default_flow_style=True, width=math.inf) for value in defaults)
-    return " or ".join(f"`{text.removesuffix('...' + chr(10)).strip()}`" for text in written)
+    texts = dict.fromkeys(yaml.safe_dump(value, default_flow_style=True, width=math.inf) for value in defaults)
+    return " or ".join(f"`{text.removesuffix('...' + chr(10)).strip()}`" for text in texts)
 
 
 def _sentence(text: str) -> str:
@@ -96,8 +107,8 @@ def _sentence(text: str) -> str:
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown, ended by a newline."""
-    shown = [("key", "meaning", "may be", "default"), ("---",) * 4, *rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in shown)
+    lines = [("key", "meaning", "may be", "default"), ("---",) * 4, *rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
 
 
 if __name__ == "__main__":

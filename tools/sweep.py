@@ -31,7 +31,7 @@ from tools import decoders
 
 COLUMNS = ("type", "class", "outcome", "line", "update", "order", "positions", "windows", "rollouts")
 MEASURED, REFUSED, DIFFERS, NOT_MADE, NO_DECODER = "measured", "refused", "differs", "not made", "no decoder"
-MOST = 20_000_000  # parameters of a small model
+MOST_PARAMETERS = 20_000_000  # parameters of a small model
 LINE = 160  # characters of a reason
 N, PROMPTS = decoders.TOKENS, 3
 SAME_INFLUENCE, SAME_ATTENTION = 1e-4, 2e-6  # relative difference; difference of weights
@@ -42,7 +42,7 @@ SIZES = {
     "hidden_size d_model n_embd lru_width word_embed_proj_dim embedding_size dim_model emb_dim": decoders.WIDTH,
     "num_hidden_layers n_layer n_layers num_layers decoder_layers encoder_layers": 4,
     "num_attention_heads n_head n_heads num_heads decoder_attention_heads encoder_attention_heads": decoders.HEADS,
-    "num_key_value_heads num_kv_heads swa_num_key_value_heads num_global_key_value_heads": decoders.SHARED,
+    "num_key_value_heads num_kv_heads swa_num_key_value_heads num_global_key_value_heads": decoders.SHARED_HEADS,
     "max_position_embeddings n_positions n_ctx max_seq_len": decoders.CONTEXT,
     "num_experts num_local_experts n_routed_experts moe_num_experts": 4,
     "num_experts_per_tok moe_k moe_topk num_experts_per_token linear_num_value_heads linear_num_key_heads": 2,
@@ -80,7 +80,7 @@ MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 8}
 KINDS = ("sliding_attention", "full_attention")
 TWO_KINDS = [*KINDS, *KINDS]
 # What these sizes do not settle: values of a configuration by model type.
-BESIDE: Mapping[str, Mapping[str, Any]] = {
+FURTHER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "bamba": {**MAMBA, "attn_layer_indices": [1, 3]},
     "dbrx": {
         "d_model": decoders.WIDTH,
@@ -139,34 +139,34 @@ BESIDE: Mapping[str, Mapping[str, Any]] = {
 
 
 def small_config(name: str) -> PretrainedConfig:
-    """The configuration of a small model: that of `decoders.SMALL`, or of a model type with SIZES and BESIDE."""
+    """The configuration of a small model: that of `decoders.SMALL`, or of a type with SIZES and FURTHER_SETTINGS."""
     if name in decoders.SMALL:
         return CONFIG_MAPPING[name.partition(",")[0]](**decoders.SMALL[name])
-    made = CONFIG_MAPPING[name]
-    return made(**_values(made()) | dict(BESIDE.get(name, {})))
+    config_class = CONFIG_MAPPING[name]
+    return config_class(**_values(config_class()) | dict(FURTHER_SETTINGS.get(name, {})))
 
 
 def _values(default: PretrainedConfig) -> dict[str, Any]:
     """SIZES of what a configuration has, and of the configurations in it."""
     alias = default.attribute_map
-    known = {*default.to_dict(), *alias}
-    found: dict[str, Any] = {
-        name: size for name, size in BY_NAME.items() if name in known and name not in alias.values()
+    keys = {*default.to_dict(), *alias}
+    values: dict[str, Any] = {
+        name: size for name, size in BY_NAME.items() if name in keys and name not in alias.values()
     }
-    if "kv_lora_rank" in known or getattr(default, "model_type", "").startswith("dots3"):
-        found["num_key_value_heads"] = decoders.HEADS  # latent attention has a key a head
+    if "kv_lora_rank" in keys or getattr(default, "model_type", "").startswith("dots3"):
+        values["num_key_value_heads"] = decoders.HEADS  # latent attention has a key a head
     for name in default.sub_configs:
         inner = getattr(default, name, None)
         if inner is not None:
-            found[name] = {**_values(inner), "model_type": inner.model_type}
-    return found
+            values[name] = {**_values(inner), "model_type": inner.model_type}
+    return values
 
 
 def small_model(config: PretrainedConfig) -> PreTrainedModel:
     """A small model with random weights, biases and norms. Raises ValueError where it would not be small."""
     with torch.device("meta"):
         parameters = sum(weight.numel() for weight in AutoModelForCausalLM.from_config(config).parameters())
-    if parameters > MOST:
+    if parameters > MOST_PARAMETERS:
         raise ValueError(f"it has {parameters:,} parameters where its sizes are small")
     torch.manual_seed(3)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval().requires_grad_(False)
@@ -187,8 +187,8 @@ def own_influence(model: PreTrainedModel, prompts: TokenIds) -> Floats:
     """Norms of gradients at the output of the embeddings, [N, n], prompt by prompt and without the library."""
     outputs: list[torch.Tensor] = []
 
-    def keep(_module: Any, _args: Any, out: torch.Tensor) -> torch.Tensor:
-        outputs.append(out.detach().requires_grad_())
+    def keep(_module: Any, _args: Any, output: torch.Tensor) -> torch.Tensor:
+        outputs.append(output.detach().requires_grad_())
         return outputs[-1].clone()
 
     rows = []
@@ -208,39 +208,39 @@ def own_attention(model: PreTrainedModel, prompts: TokenIds) -> Floats | None:
     """Mean weights of every layer that the model returns itself, [L, n, n]; None where it returns none."""
     with torch.no_grad():
         weights = model(torch.from_numpy(prompts), output_attentions=True, use_cache=False).attentions
-    kept = [layer for layer in weights or () if layer is not None]
-    return np.asarray(torch.stack([layer.mean((0, 1)) for layer in kept])) if kept else None
+    layers = [layer for layer in weights or () if layer is not None]
+    return np.asarray(torch.stack([layer.mean((0, 1)) for layer in layers])) if layers else None
 
 
 def row(name: str) -> dict[str, str]:
     """What happens to a small model of a type, or of a name in `decoders.SMALL`: a row of COLUMNS."""
-    found = dict.fromkeys(COLUMNS, "") | {"type": name}
+    cells = dict.fromkeys(COLUMNS, "") | {"type": name}
     kind = name.partition(",")[0]
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        return found | {"outcome": NO_DECODER, "line": _default_fault(kind)}
+        return cells | {"outcome": NO_DECODER, "line": _default_fault(kind)}
     prompts = np.random.default_rng(1).integers(3, decoders.VOCABULARY, (PROMPTS, N))
     try:
         model = small_model(small_config(name))
         influence = own_influence(model, prompts)
     except Exception as error:  # of any configuration, whatever its validators and modules say
-        return found | {"outcome": NOT_MADE, "line": _reason(error)}
-    found["class"] = type(model).__name__
+        return cells | {"outcome": NOT_MADE, "line": _reason(error)}
+    cells["class"] = type(model).__name__
     try:
-        measured = measure_decoder(model, prompts, 2 * N)
+        measurement = measure_decoder(model, prompts, 2 * N)
         layout = find_layout(model, torch.from_numpy(prompts[:1]))
     except InputError as error:
-        return found | {"outcome": REFUSED, "line": str(error).partition("cannot be measured: ")[2] or str(error)}
-    assert measured.influence is not None
-    assert measured.attention is not None
-    difference = np.abs(measured.influence / influence - 1).max()
+        return cells | {"outcome": REFUSED, "line": str(error).partition("cannot be measured: ")[2] or str(error)}
+    assert measurement.influence is not None
+    assert measurement.attention is not None
+    difference = np.abs(measurement.influence / influence - 1).max()
     if not difference <= SAME_INFLUENCE:
-        return found | {"outcome": DIFFERS, "line": f"influence by {difference:.1e}"}
+        return cells | {"outcome": DIFFERS, "line": f"influence by {difference:.1e}"}
     attention = own_attention(model, prompts)
-    if attention is not None and attention.shape == measured.attention.shape:
-        difference = np.abs(measured.attention - attention).max()
+    if attention is not None and attention.shape == measurement.attention.shape:
+        difference = np.abs(measurement.attention - attention).max()
         if not difference <= SAME_ATTENTION:
-            return found | {"outcome": DIFFERS, "line": f"attention by {difference:.1e}"}
-    return found | {"outcome": MEASURED, **decoders.properties(model, layout)}
+            return cells | {"outcome": DIFFERS, "line": f"attention by {difference:.1e}"}
+    return cells | {"outcome": MEASURED, **decoders.properties(model, layout)}
 
 
 def _default_fault(kind: str) -> str:
@@ -264,11 +264,11 @@ def names() -> list[str]:
     return sorted({*CONFIG_MAPPING, *decoders.SMALL})
 
 
-def table(chosen: Iterator[str] | list[str]) -> pd.DataFrame:
+def table(types: Iterator[str] | list[str]) -> pd.DataFrame:
     """A row for each of the chosen names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pd.DataFrame([row(name) for name in chosen], columns=list(COLUMNS))
+        return pd.DataFrame([row(name) for name in types], columns=list(COLUMNS))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from position_bias.workflow.rows import RULE_PARAMS
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = "rules/rows.smk"  # where rules are made of the rows that stand in the files of the wings
-WRITTEN = {"position_card": "structural", "verdicts": "overview"}  # rows whose function no wing has
+WINGS_OF_ROWS = {"position_card": "structural", "verdicts": "overview"}  # rows whose function no wing has
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Rule:
 
     def asks(self, resource: str, attempt: int = 1, **wildcards: str) -> int | str:
         """What a job of these wildcards asks for at an attempt; an error where that depends on others."""
-        asked = self.resources[resource]
-        named = Wildcards(fromdict=wildcards)
+        entry = self.resources[resource]
+        values = Wildcards(fromdict=wildcards)
         with patch.dict("snakemake.workflow.__dict__", self.names):  # another workflow may have been opened since
-            return (asked.evaluate(named, attempt=attempt) if asked.is_evaluable() else asked).value
+            return (entry.evaluate(values, attempt=attempt) if entry.is_evaluable() else entry).value
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Job:
 
     rule: str
     input: tuple[str, ...]
-    named: dict[str, tuple[str, ...]]  # the input that its script knows by a name
+    inputs_by_name: dict[str, tuple[str, ...]]  # the input that its script knows by a name
     output: tuple[str, ...]
     benchmark: str | None  # where Snakemake writes the time and memory that it took
     params: Any  # as its script and its caption see them
@@ -81,24 +81,26 @@ class Job:
 @cache
 def rules(**config: str) -> dict[str, Rule]:
     """Every rule by its name, in the order of the workflow, with these values in place of those in config.yaml."""
-    with _elsewhere() as folder, opened(ConfigSettings(config=config), folder) as workflow:
-        loaded = list(workflow._workflow.rules)
+    with _elsewhere() as folder, open_workflow(ConfigSettings(config=config), folder) as workflow:
+        all_rules = list(workflow._workflow.rules)
         first: dict[Any, str] = {}  # rules that use one another run the same function
-        for rule in loaded:
+        for rule in all_rules:
             first.setdefault(rule.ruleinfo.func, rule.name)
         names = dict(workflow._workflow.globals)  # Snakemake has one dictionary for all workflows of a process
-        return {rule.name: _read(rule, first[rule.ruleinfo.func], names) for rule in loaded}
+        return {rule.name: _rule(rule, first[rule.ruleinfo.func], names) for rule in all_rules}
 
 
 @contextmanager
-def opened(config: ConfigSettings, folder: Path | None = None) -> Iterator[Any]:
+def open_workflow(config: ConfigSettings, folder: Path | None = None) -> Iterator[Any]:
     """Give the workflow; paths are seen from the folder, or else from where this is called."""
     with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
         yield api.workflow(ResourceSettings(cores=1), config, snakefile=ROOT / "Snakefile", workdir=folder)
 
 
-def planned(workflow: Any, targets: Iterable[str]) -> Any:
-    """Plan all jobs that make the targets where nothing is made yet; returns what `opened` gave, with its plan (`dag`).
+def plan_jobs(workflow: Any, targets: Iterable[str]) -> Any:
+    """Plan all jobs that make the targets where nothing is made yet.
+
+    Returns what `open_workflow` gave, with its plan (`dag`).
 
     Raises WorkflowError or RuleException of Snakemake.
     """
@@ -111,14 +113,14 @@ def planned(workflow: Any, targets: Iterable[str]) -> Any:
 
 def jobs(*targets: str, **config: Any) -> list[Job]:
     """Every job that makes the targets where nothing is made yet, each after those that make its input."""
-    with _elsewhere() as folder, opened(ConfigSettings(config=config), folder) as workflow:
-        dag = planned(workflow, targets).dag
+    with _elsewhere() as folder, open_workflow(ConfigSettings(config=config), folder) as workflow:
+        dag = plan_jobs(workflow, targets).dag
         in_order = [job for level in dag.toposorted() for job in sorted(level, key=lambda job: job.jobid)]
         return [
             Job(
                 job.rule.name,
                 _paths(job.input),
-                {name: _paths([of] if isinstance(of, str) else of) for name, of in job.input.items()},
+                {name: _paths([files] if isinstance(files, str) else files) for name, files in job.input.items()},
                 _paths(job.output),
                 job.benchmark and _path(str(job.benchmark)),
                 job.params,
@@ -147,20 +149,22 @@ def _elsewhere() -> Iterator[Path]:
 def _file_of_row(function: str) -> str:
     """The file of rules whose row names a function: that of its wing, or another one where that does not name it."""
     package = function.partition(".")[0]
-    usual = f"rules/{WRITTEN.get(package, package)}.smk"
-    named = [_path(str(file)) for file in sorted((ROOT / "rules").glob("*.smk")) if f'"{function}"' in file.read_text()]
-    return named[0] if named and usual not in named else usual
+    usual = f"rules/{WINGS_OF_ROWS.get(package, package)}.smk"
+    naming_files = [
+        _path(str(file)) for file in sorted((ROOT / "rules").glob("*.smk")) if f'"{function}"' in file.read_text()
+    ]
+    return naming_files[0] if naming_files and usual not in naming_files else usual
 
 
-def _read(rule: Any, first: str, names: dict[str, Any]) -> Rule:
+def _rule(rule: Any, first: str, names: dict[str, Any]) -> Rule:
     info, folder, file = rule.ruleinfo, os.path.dirname(rule.snakefile), _path(rule.snakefile)
     functions = tuple(filter(None, (rule.params.get(name) for name in ("makes", "readable"))))
     if file == ROWS:
         file = _file_of_row(functions[0])
-    named: defaultdict[str, list[str]] = defaultdict(list)
-    for name, found in rule.input._allitems():
-        files = [found] if isinstance(found, str) or callable(found) else found
-        named[name or ""] += [file for file in files if not callable(file)]
+    inputs: defaultdict[str, list[str]] = defaultdict(list)
+    for name, paths in rule.input._allitems():
+        files = [paths] if isinstance(paths, str) or callable(paths) else paths
+        inputs[name or ""] += [file for file in files if not callable(file)]
     reports = [file.flags["report"] for file in rule.output if file.flags.get("report")]
     return Rule(
         name=rule.name,
@@ -172,7 +176,7 @@ def _read(rule: Any, first: str, names: dict[str, Any]) -> Rule:
         script=_path(os.path.join(folder, rule.script)) if rule.script else None,
         conda=_path(os.path.join(folder, rule.conda_env)) if rule.conda_env else None,
         group=rule._group,
-        input={name: _paths(files) for name, files in named.items()},
+        input={name: _paths(files) for name, files in inputs.items()},
         computed=tuple(name for name, files in rule.input._allitems() if name and callable(files)),
         output=_paths(rule.output),
         patterns=tuple(file.regex() for file in rule.output),
@@ -191,5 +195,5 @@ def _paths(patterns: Iterable[Any]) -> tuple[str, ...]:
 
 def _path(path: str) -> str:
     """A path of the project from its root; results are where the working directory is."""
-    outside = os.path.isabs(path) or path.startswith("..")
-    return Path(os.path.relpath(os.path.abspath(path), ROOT)).as_posix() if outside else path
+    is_outside = os.path.isabs(path) or path.startswith("..")
+    return Path(os.path.relpath(os.path.abspath(path), ROOT)).as_posix() if is_outside else path

@@ -15,7 +15,7 @@ CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", 
 COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
 SINKS = [*CONFIGURATION, "seed", "state", "tau", "token", "value"]  # of a table of attention sinks
 LATER = ", later queries"  # after a state there: of the queries alone that read five tokens or more
-TOGETHER = ["vocabulary", "study", "depth"]  # networks that are trained equally long
+TRAINING_KEYS = ["vocabulary", "study", "depth"]  # networks that are trained equally long
 AS_RELEASED = " as released"  # after the name of a network in the settings of the authors' code
 PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
 
@@ -52,16 +52,16 @@ def by_position(table: pd.DataFrame) -> pd.DataFrame:
 
 def final_gaps(by_seed: pd.DataFrame) -> pd.DataFrame:
     """Return the gaps of `curves` after the last iteration, by seed: columns pair and gap."""
-    return _named(_last(by_seed))
+    return _gap_rows(_last(by_seed))
 
 
-def settled(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
+def late_gaps(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
     """Return what `final_gaps` does, averaged over the tests in the last `share` of the iterations."""
     keys = [*CONFIGURATION, "seed", "quantity"]
-    lasting = by_seed.merge(_last(by_seed)[keys])
-    longest = lasting.groupby(TOGETHER)["iteration"].transform("max")
-    late = lasting[lasting["iteration"] > (1 - share) * longest]
-    return _named(late.groupby(keys, sort=False)["value"].mean().reset_index())
+    of_survivors = by_seed.merge(_last(by_seed)[keys])
+    longest = of_survivors.groupby(TRAINING_KEYS)["iteration"].transform("max")
+    late = of_survivors[of_survivors["iteration"] > (1 - share) * longest]
+    return _gap_rows(late.groupby(keys, sort=False)["value"].mean().reset_index())
 
 
 def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
@@ -72,21 +72,21 @@ def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float
 # What figures show: tests with the direction of training, or without any
 
 
-class Trained(NamedTuple):
+class Trainings(NamedTuple):
     """Tables of networks after the longest training that is known, and after that of this run where it is shorter."""
 
     longest: pd.DataFrame
     shorter: pd.DataFrame
 
     @classmethod
-    def of(cls, own: pd.DataFrame, kept: Sequence[pd.DataFrame]) -> "Trained":
+    def from_tables(cls, own_table: pd.DataFrame, evidence: Sequence[pd.DataFrame]) -> "Trainings":
         """Of a table of this run, and of those that evidence/ keeps of the same studies, if any, with their scales."""
-        own = with_training_omega(own).assign(scale="")
-        shown = own[["vocabulary", "study"]].drop_duplicates()
-        long = [with_training_omega(table).merge(shown) for table in kept]
+        own_table = with_training_omega(own_table).assign(scale="")
+        studies = own_table[["vocabulary", "study"]].drop_duplicates()
+        long = [with_training_omega(table).merge(studies) for table in evidence]
         if not any(map(len, long)):
-            return cls(own, own[:0])
-        return cls(pd.concat(long, ignore_index=True), own)
+            return cls(own_table, own_table[:0])
+        return cls(pd.concat(long, ignore_index=True), own_table)
 
 
 def network_names(table: pd.DataFrame) -> list[str]:
@@ -103,20 +103,20 @@ def at_end(by_seed: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFr
 
 def accuracies(by_answer: pd.DataFrame, level: float) -> pd.DataFrame:
     """The `summary` of `by_position`, the first answer first; intervals end at 0 and at 1."""
-    ordered = by_answer.sort_values("answer", kind="stable")
-    found = summary(ordered, [*CONFIGURATION, "answer"], "accuracy", level)
-    return found.assign(low=found["low"].clip(lower=0), high=found["high"].clip(upper=1))
+    in_order = by_answer.sort_values("answer", kind="stable")
+    means = summary(in_order, [*CONFIGURATION, "answer"], "accuracy", level)
+    return means.assign(low=means["low"].clip(lower=0), high=means["high"].clip(upper=1))
 
 
 def learning(tests: pd.DataFrame, level: float) -> pd.DataFrame:
     """The `summary` of all `curves`; intervals of shares end at 0 and at 1."""
-    found = summary(curves(with_training_omega(tests)), [*CONFIGURATION, "iteration", "quantity"], "value", level)
-    shares = found["quantity"].isin(SHARES)
-    low, high = found["low"].clip(lower=0), found["high"].clip(upper=1)
-    return found.assign(low=found["low"].mask(shares, low), high=found["high"].mask(shares, high))
+    means = summary(curves(with_training_omega(tests)), [*CONFIGURATION, "iteration", "quantity"], "value", level)
+    shares = means["quantity"].isin(SHARES)
+    low, high = means["low"].clip(lower=0), means["high"].clip(upper=1)
+    return means.assign(low=means["low"].mask(shares, low), high=means["high"].mask(shares, high))
 
 
-def lasting(gaps: pd.DataFrame, last: int, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+def gaps_over_last_tests(gaps: pd.DataFrame, last: int, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Gaps over the `last` tests by depth: their `summary`, and by seed. Fewer than FEWEST seeds have no interval.
 
     `gaps` has a row for each depth, seed and iteration of one pair.
@@ -143,18 +143,18 @@ def _gaps(table: pd.DataFrame) -> pd.DataFrame:
 
 def _last(table: pd.DataFrame) -> pd.DataFrame:
     """Rows after the last iteration of each study; a network that diverged in training has none."""
-    return table[table["iteration"] == table.groupby(TOGETHER)["iteration"].transform("max")]
+    return table[table["iteration"] == table.groupby(TRAINING_KEYS)["iteration"].transform("max")]
 
 
-def _named(by_seed: pd.DataFrame) -> pd.DataFrame:
+def _gap_rows(by_seed: pd.DataFrame) -> pd.DataFrame:
     gaps = by_seed[by_seed["quantity"].isin(PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
     return gaps[[*CONFIGURATION, "seed", "pair", "gap"]]
 
 
 def evidence(tests: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
     """The `curves` and accuracies of long trainings and what made them, for evidence/; `tests` joins their tables."""
-    found = {"curves": curves(tests), "accuracy": by_position(tests), "runs": runs}
-    return {name: table.round({"value": 5, "accuracy": 5}).assign(scale=scale) for name, table in found.items()}
+    tables = {"curves": curves(tests), "accuracy": by_position(tests), "runs": runs}
+    return {name: table.round({"value": 5, "accuracy": 5}).assign(scale=scale) for name, table in tables.items()}
 
 
 def evidence_of_sinks(sinks: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:

@@ -21,7 +21,7 @@ from position_bias.emergence.accuracy_gaps import (
     PAIR_NAMES,
     curves,
     final_gaps,
-    settled,
+    late_gaps,
     summary,
     with_fresh_omega,
     with_training_omega,
@@ -33,17 +33,26 @@ from position_bias.emergence.runs import (
     OF_SINKS,
     SHALLOW,
     STUDIES,
-    printed,
+    figure_names,
     rounding_decides,
 )
-from position_bias.verdicts.judge import PREDICTION, Estimate, Statistic, by_itself, judge, student, table, tested
-from position_bias.verdicts.registry import Predicted, predictions
+from position_bias.verdicts.judge import (
+    PREDICTION,
+    Estimate,
+    Statistic,
+    by_itself,
+    drop_untestable,
+    judge,
+    student,
+    table,
+)
+from position_bias.verdicts.registry import Prediction, predictions
 from position_card.core import artifacts
 
 NO_CLAIM = "no claim"
 
-SINK_FIGURES = printed(OF_SINKS, OF_RESIDUAL_SINKS)
-FIGURES = SINK_FIGURES | printed(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
+SINK_FIGURES = figure_names(OF_SINKS, OF_RESIDUAL_SINKS)
+FIGURES = SINK_FIGURES | figure_names(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 VALUES = ("gap", "accuracy", "value")  # the columns of the tables below that are measured
 OF_NETWORK = ["scale", "seed", *CONFIGURATION]
@@ -84,7 +93,7 @@ class Configuration(NamedTuple):
         return FIGURES.get((self.vocabulary, self.study), "")
 
 
-SEEN = [*Configuration._fields, "seed"]  # columns of evidence/emergence/seen.csv
+SEEN_COLUMNS = [*Configuration._fields, "seed"]  # columns of evidence/emergence/seen.csv
 
 
 @dataclass(frozen=True)
@@ -96,20 +105,20 @@ class NetworkTables:
     sinks: pd.DataFrame  # of sinks.measure_sinks, with the columns of a configuration, at one threshold
 
     @classmethod
-    def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "NetworkTables":
+    def from_tables(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "NetworkTables":
         """Take the tables of `curves`, `by_position` and sinks.measure_sinks; a seed that diverged has NaN in each."""
-        started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
-        judged = with_training_omega(final_gaps(curves)), with_fresh_omega(accuracy), with_training_omega(sinks)
-        return cls(*(_with_diverged(table, started) for table in judged))
+        all_networks = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
+        tables = with_training_omega(final_gaps(curves)), with_fresh_omega(accuracy), with_training_omega(sinks)
+        return cls(*(_with_diverged(table, all_networks) for table in tables))
 
 
-def _with_diverged(table: pd.DataFrame, started: pd.DataFrame) -> pd.DataFrame:
+def _with_diverged(table: pd.DataFrame, all_networks: pd.DataFrame) -> pd.DataFrame:
     """The table with rows of NaN for seeds that started and are not in it, where other seeds of their networks are."""
     keys = [name for name in table if name not in {"seed", *VALUES}]
-    all_seeds = table[keys].drop_duplicates().merge(started, on=CONFIGURATION)
-    finished = pd.MultiIndex.from_frame(table[[*keys, "seed"]])
-    lost = all_seeds[~pd.MultiIndex.from_frame(all_seeds[[*keys, "seed"]]).isin(finished)]
-    return pd.concat([table, lost], ignore_index=True) if len(lost) else table
+    all_seeds = table[keys].drop_duplicates().merge(all_networks, on=CONFIGURATION)
+    survivors = pd.MultiIndex.from_frame(table[[*keys, "seed"]])
+    diverged_rows = all_seeds[~pd.MultiIndex.from_frame(all_seeds[[*keys, "seed"]]).isin(survivors)]
+    return pd.concat([table, diverged_rows], ignore_index=True) if len(diverged_rows) else table
 
 
 def verdicts(
@@ -126,25 +135,28 @@ def verdicts(
 
     Those that were trained in the settings of the authors' released code are judged by claims of their own.
     """
-    registered = predictions(predicted, "emergence")
-    of_this_run = network_checks(read_run(curves, sinks, threshold), registered, scale, level)
+    by_statistic = predictions(predicted, "emergence")
+    of_this_run = network_checks(read_run(curves, sinks, threshold), by_statistic, scale, level)
     long_runs = read_long_runs(evidence, threshold)
-    others = (tested(network_checks(networks, registered, name, level, seen)) for name, networks in long_runs.items())
-    as_released = released_code.released_code_checks(released_code.read(evidence), registered, level)
-    return pd.concat([of_this_run, *others, as_released], ignore_index=True)
+    of_long_runs = (
+        drop_untestable(network_checks(networks, by_statistic, name, level, seen))
+        for name, networks in long_runs.items()
+    )
+    as_released = released_code.released_code_checks(released_code.read_curves(evidence), by_statistic, level)
+    return pd.concat([of_this_run, *of_long_runs, as_released], ignore_index=True)
 
 
 def network_checks(
     networks: NetworkTables,
-    predictions: Mapping[str, list[Predicted]],
+    predictions: Mapping[str, list[Prediction]],
     scale: str,
     level: float,
     seen: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Verdicts on what the paper says of single gaps and of networks together, in the schema of `judge.COLUMNS`.
 
-    `scale` is that of the trained networks. `seen` has the columns SEEN: networks whose results we knew before the
-    rules of verdicts were fixed. Raises InputError where nothing is predicted of a statistic.
+    `scale` is that of the trained networks. `seen` has the columns SEEN_COLUMNS: networks whose results we knew
+    before the rules of verdicts were fixed. Raises InputError where nothing is predicted of a statistic.
     """
     return table("emergence", scale, judge(network_statistics(networks, seen), predictions, level))
 
@@ -152,38 +164,37 @@ def network_checks(
 def all_gaps(tests: pd.DataFrame, predicted: Path, share: float, level: float) -> pd.DataFrame:
     """The `gap_table` of a run; `tests` joins the tables of training, `share` is that of its last iterations."""
     by_seed = curves(tests)
-    registered = predictions(predicted, "emergence")
-    return gap_table(final_gaps(by_seed), settled(by_seed, share), registered, level)
+    by_statistic = predictions(predicted, "emergence")
+    return gap_table(final_gaps(by_seed), late_gaps(by_seed, share), by_statistic, level)
 
 
 def gap_table(
-    final: pd.DataFrame, settled: pd.DataFrame, predictions: Mapping[str, list[Predicted]], level: float
+    final: pd.DataFrame, late: pd.DataFrame, predictions: Mapping[str, list[Prediction]], level: float
 ) -> pd.DataFrame:
     """Return every gap with its interval over seeds and its verdict, at the end of training and over its last part.
 
-    `final` and `settled` are the tables of `final_gaps` and `settled`; of `predictions`, those of one network alone are
+    `final` and `late` are the tables of `final_gaps` and `late_gaps`; of `predictions`, those of one network alone are
     taken.
     """
     keys = [*CONFIGURATION, "pair"]
     gaps = summary(final, keys, "gap", level)
-    late = summary(settled, keys, "gap", level).drop(columns="seeds")
-    gaps = gaps.merge(late, on=keys, suffixes=("", " settled"), validate="one_to_one")
+    late_means = summary(late, keys, "gap", level).drop(columns="seeds")
+    gaps = gaps.merge(late_means, on=keys, suffixes=("", " settled"), validate="one_to_one")
     predicted_of = {
-        (predicted.network, pair): predicted
-        for pair in PAIR_NAMES
-        for predicted in predictions[f"{pair} gap"]
-        if not predicted.other
+        (row.network, pair): row for pair in PAIR_NAMES for row in predictions[f"{pair} gap"] if not row.other
     }
     names = map(str, map(Configuration._make, gaps[list(Configuration._fields)].itertuples(index=False)))
-    judged = []
+    verdict_rows = []
     for network, pair, low, high in zip(names, gaps["pair"], gaps["low"], gaps["high"], strict=True):
         prediction = predicted_of.get((network, pair))
         if prediction is None:
-            judged.append(("", np.nan, np.nan, NO_CLAIM))
+            verdict_rows.append(("", np.nan, np.nan, NO_CLAIM))
         else:
-            judged.append((prediction.relation, prediction.bound, prediction.margin, by_itself(prediction, low, high)))
-    gaps[[*PREDICTION, "verdict"]] = pd.DataFrame(judged, gaps.index)
-    return gaps.assign(item=[FIGURES[shown] for shown in zip(gaps["vocabulary"], gaps["study"], strict=True)])
+            verdict_rows.append(
+                (prediction.relation, prediction.bound, prediction.margin, by_itself(prediction, low, high))
+            )
+    gaps[[*PREDICTION, "verdict"]] = pd.DataFrame(verdict_rows, gaps.index)
+    return gaps.assign(item=[FIGURES[study] for study in zip(gaps["vocabulary"], gaps["study"], strict=True)])
 
 
 # The values of a network: a table of the seeds that it was started with, its columns value, which is NaN where the seed
@@ -196,17 +207,17 @@ Networks = dict[Configuration, Values]
 
 def _by_network(table: pd.DataFrame, keys: list[str], value: str, seen: pd.DataFrame) -> dict[tuple[Any, ...], Values]:
     """The values of each network by its `keys`, in the order in which they come first."""
-    rows, known = (pd.MultiIndex.from_frame(rows_of[SEEN]) for rows_of in (table, seen))
-    marked = table.assign(value=table[value], seen=rows.isin(known)).set_index("seed")
-    groups = marked.groupby(keys, sort=False)[["value", "seen"]]
+    rows, seen_rows = (pd.MultiIndex.from_frame(rows_of[SEEN_COLUMNS]) for rows_of in (table, seen))
+    with_marks = table.assign(value=table[value], seen=rows.isin(seen_rows)).set_index("seed")
+    groups = with_marks.groupby(keys, sort=False)[["value", "seen"]]
     return {key: values.sort_index(kind="stable") for key, values in groups}
 
 
-def _less(values: Values, others: Values) -> Values:
+def _less(values: Values, subtrahend: Values) -> Values:
     """The difference at the seeds that both were started with."""
-    both = values.index.intersection(others.index)
-    values, others = values.loc[both], others.loc[both]
-    return pd.DataFrame({"value": values["value"] - others["value"], "seen": values["seen"] | others["seen"]})
+    seeds = values.index.intersection(subtrahend.index)
+    values, subtrahend = values.loc[seeds], subtrahend.loc[seeds]
+    return pd.DataFrame({"value": values["value"] - subtrahend["value"], "seen": values["seen"] | subtrahend["seen"]})
 
 
 def _not_trained(values: Values) -> Values:
@@ -231,7 +242,7 @@ def _statistic(
     columns: Mapping[Any, Values],
     setting: Mapping[str, object],
     of: Mapping[Any, Iterable[Configuration]] | None = None,
-    **others: Any,
+    **fields: Any,
 ) -> Statistic:
     """A statistic of these columns; words show the column itself, so that they can name its parts.
 
@@ -244,16 +255,16 @@ def _statistic(
         setting,
         wording={str(column): column for column in columns},
         seen={str(column): values["seen"] for column, values in columns.items()},
-        of={str(column): [network.name for network in each] for column, each in networks.items()},
-        **others,
+        of={str(column): [network.name for network in of_column] for column, of_column in networks.items()},
+        **fields,
     )
 
 
 def _of_one(name: str, columns: Mapping[Any, Values], network: Configuration) -> Statistic:
     """A statistic whose columns are all of one network."""
     setting, item = {"vocabulary": network.vocabulary, "depth": network.depth}, network.item
-    of = {column: [network] for column in columns}
-    return _statistic(name, columns, setting, of, item=item, speaks=network.vocabulary == "gaussian")
+    of_columns = {column: [network] for column in columns}
+    return _statistic(name, columns, setting, of_columns, item=item, speaks=network.vocabulary == "gaussian")
 
 
 # The statistics
@@ -261,7 +272,7 @@ def _of_one(name: str, columns: Mapping[Any, Values], network: Configuration) ->
 
 def network_statistics(networks: NetworkTables, seen: pd.DataFrame | None = None) -> Iterator[Statistic]:
     """What claims speak of, each a table by seed. `seen` is that of `network_checks`."""
-    seen = pd.DataFrame(columns=SEEN) if seen is None else seen
+    seen = pd.DataFrame(columns=SEEN_COLUMNS) if seen is None else seen
     gaps: dict[str, Networks] = {pair: {} for pair in PAIR_NAMES}
     for (*labels, pair), values in _by_network(networks.gaps, [*Configuration._fields, "pair"], "gap", seen).items():
         gaps[pair][Configuration._make(labels)] = values
@@ -295,11 +306,15 @@ def _depth(gaps: dict[str, Networks]) -> Iterator[Statistic]:
         if (vocabulary, study) in BY_DEPTH.values():
             by_depth = {network.depth: values for network, values in networks.items()}
             depths, network = sorted(by_depth), next(iter(networks))
-            for than, deeper in pairwise(depths) if len(depths) > 1 else [(depths[0], depths[0])]:
-                change = _less(by_depth[deeper], by_depth[than]) if deeper > than else _not_trained(by_depth[than])
-                setting = {"deeper": deeper, "than": than}
-                of = {network: [network._replace(depth=depth) for depth in (deeper, than)]}
-                yield _statistic("first-last gap by depth", {network: change}, setting, of, item=network.item)
+            for shallower, deeper in pairwise(depths) if len(depths) > 1 else [(depths[0], depths[0])]:
+                change = (
+                    _less(by_depth[deeper], by_depth[shallower])
+                    if deeper > shallower
+                    else _not_trained(by_depth[shallower])
+                )
+                setting = {"deeper": deeper, "than": shallower}
+                of_columns = {network: [network._replace(depth=depth) for depth in (deeper, shallower)]}
+                yield _statistic("first-last gap by depth", {network: change}, setting, of_columns, item=network.item)
 
 
 def _weak_at_the_end(gaps: dict[str, Networks]) -> Iterator[Statistic]:
@@ -319,11 +334,13 @@ def _weak_at_the_end(gaps: dict[str, Networks]) -> Iterator[Statistic]:
 def _ends(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """Trained on both ends without encoding: a causal mask, and no mask (Section 5.2); one of them may be missing."""
     for pair in (FIRST_LAST, MIDDLE_LAST):
-        alone = {network: values for network, values in gaps[pair].items() if network.encoding == "none"}
-        for (vocabulary, depth), networks in _groups(_of_study(alone, "ends"), "vocabulary", "depth").items():
+        without_encoding = {network: values for network, values in gaps[pair].items() if network.encoding == "none"}
+        for (vocabulary, depth), networks in _groups(
+            _of_study(without_encoding, "ends"), "vocabulary", "depth"
+        ).items():
             masks = [Configuration(vocabulary, "ends", mask, "none", depth) for mask in ("causal", "none")]
-            missing = _not_trained(next(iter(networks.values())))
-            columns = {network: networks.get(network, missing) for network in masks}
+            no_values = _not_trained(next(iter(networks.values())))
+            columns = {network: networks.get(network, no_values) for network in masks}
             yield _statistic(f"{pair} gap after both ends", columns, {}, item=masks[0].item)
 
 
@@ -338,16 +355,16 @@ def _lost_in_the_middle(gaps: dict[str, Networks]) -> Iterator[Statistic]:
         yield _of_one("gap of deep RoPE", by_pair, deepest)
 
 
-def lost(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def lost_middle(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """How far the middle is lost: the smaller of two means, by which the first and the last item are preferred to it.
 
     It is below a bound where either is, so that the upper end is of intervals with half of the error each.
     """
     ends = values.unstack(0)
-    estimates = [student(ends[end], predicted, level) for end in ends]
-    either = [student(ends[end], predicted, (1 + level) / 2) for end in ends]
+    estimates = [student(ends[end], prediction, level) for end in ends]
+    wider = [student(ends[end], prediction, (1 + level) / 2) for end in ends]
     smaller = min(estimates, key=lambda estimate: estimate.measured)
-    return smaller._replace(low=min(end.low for end in estimates), high=min(end.high for end in either))
+    return smaller._replace(low=min(end.low for end in estimates), high=min(end.high for end in wider))
 
 
 def _not_lost_elsewhere(gaps: dict[str, Networks]) -> Iterator[Statistic]:
@@ -360,7 +377,9 @@ def _not_lost_elsewhere(gaps: dict[str, Networks]) -> Iterator[Statistic]:
             columns = {network: pd.concat([first, by_last], keys=PAIR_NAMES[::2])}
             identity = not network.tells_positions
             setting = {"depth": network.depth}
-            yield _statistic("lost middle", columns, setting, estimate=lost, item=network.item, identity=identity)
+            yield _statistic(
+                "lost middle", columns, setting, estimate=lost_middle, item=network.item, identity=identity
+            )
 
 
 def _windows(gaps: dict[str, Networks]) -> Iterator[Statistic]:
@@ -370,8 +389,8 @@ def _windows(gaps: dict[str, Networks]) -> Iterator[Statistic]:
         for narrow, wide in pairwise(by_reach):
             columns = {"wider": networks[wide], "narrower": networks[narrow]}
             setting = {"vocabulary": vocabulary, "wide": wide.mask, "narrow": narrow.mask}
-            of = {"wider": [wide], "narrower": [narrow]}
-            yield _statistic("first-last gap by window", columns, setting, of, speaks=vocabulary == "gaussian")
+            of_columns = {"wider": [wide], "narrower": [narrow]}
+            yield _statistic("first-last gap by window", columns, setting, of_columns, speaks=vocabulary == "gaussian")
 
 
 def _vocabularies(gaps: dict[str, Networks], accuracy: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
@@ -383,8 +402,8 @@ def _vocabularies(gaps: dict[str, Networks], accuracy: pd.DataFrame, seen: pd.Da
     for name, networks in (("first-last gap", _of_study(gaps[FIRST_LAST], "plain")), ("accuracy", of_accuracy)):
         for (encoding, depth), by_vocabulary in _groups(networks, "encoding", "depth").items():
             columns = {network.vocabulary: values for network, values in by_vocabulary.items()}
-            of = {network.vocabulary: [network] for network in by_vocabulary}
-            yield _statistic(f"{name} by vocabulary", columns, {"encoding": encoding, "depth": depth}, of)
+            of_columns = {network.vocabulary: [network] for network in by_vocabulary}
+            yield _statistic(f"{name} by vocabulary", columns, {"encoding": encoding, "depth": depth}, of_columns)
 
 
 def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
@@ -394,46 +413,50 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
     has a sink, nothing that compares with it is judged. Of what uniform attention has over all queries a part is
     arithmetic: so many have few tokens to read. So its claim is judged on later queries.
     """
-    alone = sinks[(sinks["encoding"] == "none") & (sinks["depth"] == SHALLOW)].sort_values("token", kind="stable")
-    alone = alone[alone["token"] < alone["token"].max()]
+    mask_alone = sinks[(sinks["encoding"] == "none") & (sinks["depth"] == SHALLOW)].sort_values("token", kind="stable")
+    mask_alone = mask_alone[mask_alone["token"] < mask_alone["token"].max()]
     metric: dict[tuple[Any, ...], dict[int, Values]] = {}
     keys = ["vocabulary", "study", "mask", "state", "token"]
-    for (*of_mask, token), values in _by_network(alone, keys, "value", seen).items():
+    for (*of_mask, token), values in _by_network(mask_alone, keys, "value", seen).items():
         metric.setdefault(tuple(of_mask), {})[token] = values
-    for shown, item in SINK_FIGURES.items():
-        (vocabulary, study), name = shown, "/".join(shown)
+    for figure_study, item in SINK_FIGURES.items():
+        (vocabulary, study), name = figure_study, "/".join(figure_study)
         with_prefix, with_window = (kind in STUDIES[study].masks for kind in ("prefix", "window"))
-        masks = sorted((mask for *of, mask, state in metric if (*of, state) == (*shown, "trained")), key=_reach)
-        compared = [mask for mask in masks if not rounding_decides(mask, alone["tau"].iloc[0])]
-        null = {mask: metric[*shown, mask, "uniform"] for mask in masks}
+        masks = sorted(
+            (mask for *study_key, mask, state in metric if (*study_key, state) == (*figure_study, "trained")),
+            key=_reach,
+        )
+        comparable = [mask for mask in masks if not rounding_decides(mask, mask_alone["tau"].iloc[0])]
+        null = {mask: metric[*figure_study, mask, "uniform"] for mask in masks}
         for mask in sorted(masks):
-            trained, untrained = metric[*shown, mask, "trained"], metric[*shown, mask, "untrained"]
+            of_trained, of_untrained = metric[*figure_study, mask, "trained"], metric[*figure_study, mask, "untrained"]
             centres = _reach(mask) if with_prefix else 1
-            others = {f"token {token}": values for token, values in trained.items() if token > centres}
+            other_tokens = {f"token {token}": values for token, values in of_trained.items() if token > centres}
             if with_prefix:
-                later = pd.DataFrame({token: values["value"] for token, values in others.items()})
-                others = {"later tokens": trained[1].assign(value=later.mean(axis=1))}
+                later = pd.DataFrame({token: values["value"] for token, values in other_tokens.items()})
+                other_tokens = {"later tokens": of_trained[1].assign(value=later.mean(axis=1))}
             elif with_window and mask != masks[-1]:
-                others = {}
+                other_tokens = {}
             for token in range(1, centres + 1):
-                columns = {name: trained[token], **others, "untrained": untrained[token]}
-                if mask in compared:
-                    columns["uniform attention"] = trained[token].assign(value=null[mask][token]["value"].iloc[0])
+                columns = {name: of_trained[token], **other_tokens, "untrained": of_untrained[token]}
+                if mask in comparable:
+                    columns["uniform attention"] = of_trained[token].assign(value=null[mask][token]["value"].iloc[0])
                 setting = {"vocabulary": vocabulary, "mask": mask, "token": token}
-                of = dict.fromkeys(columns, (Configuration(vocabulary, study, mask, "none", SHALLOW),))
-                yield _statistic("sink metric", columns, setting, of, item=item)
-                of_later = metric.get((*shown, mask, "trained" + LATER), {})  # older tables of evidence/ have none
-                if mask in compared and token in of_later:
-                    null_later = metric[*shown, mask, "uniform" + LATER][token]["value"].iloc[0]
-                    beside = {name: of_later[token], "uniform attention": of_later[token].assign(value=null_later)}
-                    yield _statistic("sink metric of later queries", beside, setting, of, item=item)
-        for narrow, wide in list(pairwise(compared))[-1:] if with_window else ():
-            wider = _less(metric[*shown, wide, "trained"][1], metric[*shown, narrow, "trained"][1])
+                of_columns = dict.fromkeys(columns, (Configuration(vocabulary, study, mask, "none", SHALLOW),))
+                yield _statistic("sink metric", columns, setting, of_columns, item=item)
+                # older tables of evidence/ have none
+                of_later = metric.get((*figure_study, mask, "trained" + LATER), {})
+                if mask in comparable and token in of_later:
+                    null_later = metric[*figure_study, mask, "uniform" + LATER][token]["value"].iloc[0]
+                    of_queries = {name: of_later[token], "uniform attention": of_later[token].assign(value=null_later)}
+                    yield _statistic("sink metric of later queries", of_queries, setting, of_columns, item=item)
+        for narrow, wide in list(pairwise(comparable))[-1:] if with_window else ():
+            wider = _less(metric[*figure_study, wide, "trained"][1], metric[*figure_study, narrow, "trained"][1])
             of_null = null[wide][1]["value"].iloc[0] - null[narrow][1]["value"].iloc[0]
             columns = {name: wider, "uniform attention": wider.assign(value=of_null)}
             setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
-            both = tuple(Configuration(vocabulary, study, mask, "none", SHALLOW) for mask in (wide, narrow))
-            yield _statistic("sink metric by window", columns, setting, dict.fromkeys(columns, both), item=item)
+            of_masks = tuple(Configuration(vocabulary, study, mask, "none", SHALLOW) for mask in (wide, narrow))
+            yield _statistic("sink metric by window", columns, setting, dict.fromkeys(columns, of_masks), item=item)
 
 
 def _reach(mask: str) -> int:
@@ -453,12 +476,12 @@ def read_long_runs(evidence: Iterable[Path], threshold: float) -> dict[str, Netw
     groups = {path.parent for path in evidence}
     group_runs = {group: artifacts.read_table(group / "runs.csv", ["coordinates"]) for group in groups}
     folders = sorted(group for group, runs in group_runs.items() if set(runs["coordinates"]) == DRAWN_AS_PRINTED)
-    tables = {name: _joined(folders, name) for name in EVIDENCE}
+    tables = {name: _join(folders, name) for name in EVIDENCE}
     tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
     by_scale = {}
     for scale in dict.fromkeys(tables["curves"]["scale"]):
         of_scale = (table[table["scale"] == scale].drop(columns="scale") for table in tables.values())
-        by_scale[str(scale)] = NetworkTables.of(*of_scale)
+        by_scale[str(scale)] = NetworkTables.from_tables(*of_scale)
     return by_scale
 
 
@@ -468,14 +491,14 @@ def read_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshol
     Raises InputError where a table cannot be used.
     """
     tests = artifacts.read_tables(curves, accuracy_gaps.COLUMNS)
-    found = artifacts.read_tables(sinks, accuracy_gaps.SINKS)
-    of_threshold = found[found["tau"] == threshold]
-    return NetworkTables.of(accuracy_gaps.curves(tests), accuracy_gaps.by_position(tests), of_threshold)
+    sink_table = artifacts.read_tables(sinks, accuracy_gaps.SINKS)
+    of_threshold = sink_table[sink_table["tau"] == threshold]
+    return NetworkTables.from_tables(accuracy_gaps.curves(tests), accuracy_gaps.by_position(tests), of_threshold)
 
 
-def _joined(folders: Iterable[Path], name: str) -> pd.DataFrame:
+def _join(folders: Iterable[Path], name: str) -> pd.DataFrame:
     """The tables of this name in all the folders that have one; no group has networks of another."""
     paths = [folder / f"{name}.csv" for folder in folders if (folder / f"{name}.csv").is_file()]
     empty = pd.DataFrame(columns=EVIDENCE[name])
-    found = [artifacts.read_table(path, EVIDENCE[name]) for path in paths]
-    return pd.concat(found, ignore_index=True)[EVIDENCE[name]] if found else empty
+    tables = [artifacts.read_table(path, EVIDENCE[name]) for path in paths]
+    return pd.concat(tables, ignore_index=True)[EVIDENCE[name]] if tables else empty

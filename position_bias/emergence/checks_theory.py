@@ -53,7 +53,7 @@ def theorem_tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> d
 
     `numbers` is the configuration of theory, `predicted` the registry of predictions.
     """
-    verdicts = judged(**numbers, predicted=predicted, scale=scale)
+    verdicts = theorem_checks(**numbers, predicted=predicted, scale=scale)
     run = {name: numbers[name] for name in ("tokens", "layers", "draws", "seed")}
     return {
         "csv": verdicts,
@@ -65,7 +65,7 @@ def theorem_tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> d
     }
 
 
-def judged(
+def theorem_checks(
     tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, predicted: Path, scale: str
 ) -> pd.DataFrame:
     """Return a verdict on every statement (`theorem_statements`), in the schema of `judge.COLUMNS`, with keys."""
@@ -115,7 +115,7 @@ def _numbers(name: str, setting: Mapping[str, object], **columns: npt.ArrayLike)
     return Statistic(name, table, setting, worst)
 
 
-def _between(name: str, setting: Mapping[str, object], sides: tuple[npt.ArrayLike, npt.ArrayLike]) -> Statistic:
+def _two_sides(name: str, setting: Mapping[str, object], sides: tuple[npt.ArrayLike, npt.ArrayLike]) -> Statistic:
     """Quotients by, or differences from, a bound from below and one from above."""
     lower, upper = sides
     return _numbers(name, setting, lower=lower, upper=upper)
@@ -124,21 +124,21 @@ def _between(name: str, setting: Mapping[str, object], sides: tuple[npt.ArrayLik
 # Theorems 4.1-4.3
 
 
-def _masked(logits: Array, mask: Mask) -> tuple[Array, Array, Array]:
+def _masked_attention(logits: Array, mask: Mask) -> tuple[Array, Array, Array]:
     """Attention through a mask, its products, and epsilon."""
     attention = masked_softmax(logits, mask)
     return attention, theory.products(attention), theory.smallest_weight(attention, mask)
 
 
 def _limit(theorem: str, setting: Mapping[str, object], products: Array, centres: int) -> Statistic:
-    beyond = theory.mass_beyond(products[-1], centres).max(axis=-1)
-    return _numbers(f"{theorem}: limit", {**setting, "layers": len(products)}, value=beyond)
+    mass = theory.mass_beyond(products[-1], centres).max(axis=-1)
+    return _numbers(f"{theorem}: limit", {**setting, "layers": len(products)}, value=mass)
 
 
 def _causal(contents: dict[str, Array]) -> Iterator[Statistic]:
     for content, logits in contents.items():
         layers, n = len(logits), logits.shape[-1]
-        _, products, floor = _masked(logits, causal_mask(n))
+        _, products, floor = _masked_attention(logits, causal_mask(n))
         share = theory.share_of_bound(products, theory.prefix_bound(floor, n, 1, layers))
         yield _numbers("Theorem 4.1: weight over its bound", {"content": content}, printed=share)
         yield _limit("Theorem 4.1", {"content": content}, products, 1)
@@ -151,29 +151,29 @@ def _windows(contents: dict[str, Array]) -> Iterator[Statistic]:
         for window in (w for w in theory.WINDOWS if w < n):
             mask, steps = sliding_window_mask(n, window), theory.walk_length(n, window)
             setting = {"window": window, "content": content}
-            attention, products, floor = _masked(logits, mask)
+            attention, products, floor = _masked_attention(logits, mask)
             yield _limit("Theorem 4.2", setting, products, 1)
             if steps > len(attention):
                 continue  # too few layers for a walk
             least = theory.smallest_weight(theory.blocks(attention, steps), causal_mask(n))
             yield _numbers("Lemma B.1: R layers", {"R": steps, **setting}, value=least / floor**steps)
-            unread = theory.blocks(attention, steps - 1)[..., -1, 0].max(axis=0)
-            yield _numbers("Lemma B.1: fewer layers", {"layers": steps - 1, **setting}, value=unread)
+            not_reached = theory.blocks(attention, steps - 1)[..., -1, 0].max(axis=0)
+            yield _numbers("Lemma B.1: fewer layers", {"layers": steps - 1, **setting}, value=not_reached)
 
 
 def _short_windows(contents: dict[str, Array]) -> Iterator[Statistic]:
     """The bound of Theorem 4.2 where it says something: few steps R, few tokens a window."""
-    ratios, first, reached = [], [], []
+    ratios, first, bounds = [], [], []
     for logits, (n, window) in product(contents.values(), SHORT):
-        _, products, floor = _masked(FAINT * logits[..., :n, :n], sliding_window_mask(n, window))
+        _, products, floor = _masked_attention(FAINT * logits[..., :n, :n], sliding_window_mask(n, window))
         bound = theory.window_bound(floor, n, window, len(logits))
         early = theory.first_steps_bound(floor, n, window)
         ratios.append(theory.share_of_bound(products, bound))
         first.append(theory.share_of_bound(products[: len(early)], early))
-        reached.append(np.exp(bound[-1].max(axis=-1)))
+        bounds.append(np.exp(bound[-1].max(axis=-1)))
     setting = {"windows": ", ".join(f"{window} of {n}" for n, window in SHORT)}
     yield _numbers("Theorem 4.2: weight over its bound", setting, value=np.concatenate(ratios))
-    yield _numbers("Theorem 4.2: bound", {"layers": len(products), **setting}, value=np.concatenate(reached))
+    yield _numbers("Theorem 4.2: bound", {"layers": len(products), **setting}, value=np.concatenate(bounds))
     yield _numbers("Theorem 4.2: weight over its bound, t < R", setting, printed=np.concatenate(first))
 
 
@@ -184,7 +184,7 @@ def _window_times(layers: int) -> Iterator[Statistic]:
         for n, window in SHORT
     }
     shortest = {window: min(n for n, w in SHORT if w == window) for _, window in SHORT}
-    longer = [found / rates[shortest[w], w] for (n, w), found in rates.items() if n > shortest[w]]
+    longer = [rate / rates[shortest[w], w] for (n, w), rate in rates.items() if n > shortest[w]]
     yield _numbers("Theorem 4.2: rate", {"layers": layers // 2}, value=longer)
 
     half = {(R, w): theory.layers_to_half(R * (w - 1) + 1, w) for R in RATIOS for w in NARROW}
@@ -205,14 +205,14 @@ def _prefixes(contents: dict[str, Array]) -> Iterator[Statistic]:
         sides = "" if logits.any() else ", equal sides"
         for prefix in (k for k in theory.PREFIXES if k < n):
             setting = {"prefix": prefix, "content": content}
-            attention, products, floor = _masked(logits, prefix_mask(n, prefix))
+            attention, products, floor = _masked_attention(logits, prefix_mask(n, prefix))
             ratio = theory.share_of_bound(products, theory.prefix_bound(floor, n, prefix, layers))
             yield _numbers("Theorem 4.3: weight over its bound", setting, printed=ratio)
             yield _limit("Theorem 4.3", setting, products, prefix)
             share = products[-1, ..., :prefix].min(axis=(-2, -1)) / theory.prefix_share(attention, prefix)
             yield _numbers(f"Theorem 4.3: share over kappa{sides}", {"layers": layers, **setting}, value=share)
             ratios = {
-                name: theory.prefix_ratio(attention, products, prefix, printed=name == "printed")
+                name: theory.prefix_ratio(attention, products, prefix, as_printed=name == "printed")
                 for name in ("printed", "corrected")
             }
             yield _numbers(f"Theorem 4.3: ratio of shares{sides}", setting, **ratios)
@@ -229,15 +229,15 @@ def _decay(contents: dict[str, Array]) -> Iterator[Statistic]:
         for m in theory.DECAYS:
             attention = theory.decay_attention(logits, m)
             extremes = theory.by_distance(theory.products(attention))
-            least, most = theory.decay_ratio(attention, m)
+            smallest, largest = theory.decay_ratio(attention, m)
             floor = theory.decay_floor(spread, m)
             ceilings = {"printed": theory.decay_ceiling_printed(spread, m), "corrected": theory.decay_ceiling(spread)}
             for name, ceiling in ceilings.items():
                 bounds = theory.path_bounds(len(attention), m * distance, floor, ceiling)
                 below, above = theory.path_ratio(*extremes, *bounds)
-                entries[name].append(most / ceiling)
+                entries[name].append(largest / ceiling)
                 paths[name].append(above)
-            entries["lower"].append(least / floor)
+            entries["lower"].append(smallest / floor)
             paths["lower"].append(below)
         yield _numbers("Lemma 4.4: weight over its bound", {"content": content}, **entries)
         yield _numbers("Theorem 4.5: weight over its bound", {"content": content}, **paths)
@@ -245,15 +245,15 @@ def _decay(contents: dict[str, Array]) -> Iterator[Statistic]:
 
 def _decay_peaks(tokens: int) -> Iterator[Statistic]:
     peaks = theory.decay_peaks(tokens)
-    for m, some in peaks.groupby("decay"):
-        below = np.floor(some["critical"] * (1 + ROUNDING))
+    for m, of_slope in peaks.groupby("decay"):
+        below = np.floor(of_slope["critical"] * (1 + ROUNDING))
         setting = {"m": f"{m:.3g}", "tokens": tokens}
-        yield _numbers("Theorem 4.5: distance of the peak", setting, value=(some["peak"] - below).abs())
-    few = theory.decay_peaks(PAPER_TOKENS)
-    few = few[np.isclose(few["decay"], theory.DECAY) & few["depth"].isin(PAPER_DEPTHS)]
+        yield _numbers("Theorem 4.5: distance of the peak", setting, value=(of_slope["peak"] - below).abs())
+    of_paper = theory.decay_peaks(PAPER_TOKENS)
+    of_paper = of_paper[np.isclose(of_paper["decay"], theory.DECAY) & of_paper["depth"].isin(PAPER_DEPTHS)]
     setting = {"m": f"{theory.DECAY:.3g}", "tokens": PAPER_TOKENS}
-    away = (few["peak"] - few["critical"]).abs()
-    yield _numbers("Theorem 4.5: distance of the peak, few tokens", setting, value=away)
+    errors = (of_paper["peak"] - of_paper["critical"]).abs()
+    yield _numbers("Theorem 4.5: distance of the peak, few tokens", setting, value=errors)
     grid = peaks[peaks["depth"].isin(DEPTHS)].pivot(index="depth", columns="decay", values="peak").to_numpy()
     yield from _steps("Theorem 4.5: peak", {"tokens": tokens}, grid)
 
@@ -271,24 +271,24 @@ def _steps(name: str, setting: Mapping[str, object], peaks: Array) -> Iterator[S
 def _one_constant(rotary: theory.Rotary) -> Iterator[Statistic]:
     """Whether Appendix F's constants can be the same for all distances, and its bounds without that condition."""
     logits = theory.rope_logits(rotary)
-    yield _between("Lemma 4.6: one constant", {}, theory.single_constants(logits, rotary))
+    yield _two_sides("Lemma 4.6: one constant", {}, theory.single_constants(logits, rotary))
     yield _logits("Lemma 4.6", logits, rotary)
 
 
 def _logits(lemma: str, logits: Array, rotary: theory.Rotary) -> Statistic:
     """How far logits are outside their corrected bounds."""
-    least, most = theory.by_distance(logits)
+    smallest, largest = theory.by_distance(logits)
     lower, upper = theory.rope_logit_range(rotary)
-    below, above = ((outside.max(axis=(0, -1))) for outside in (lower - least, most - upper))
-    return _between(f"{lemma}: logits", {"d": 2 * len(rotary.multiples)}, (below, above))
+    below, above = ((excess.max(axis=(0, -1))) for excess in (lower - smallest, largest - upper))
+    return _two_sides(f"{lemma}: logits", {"d": 2 * len(rotary.multiples)}, (below, above))
 
 
 def _gaussian(lemma: str, theorem: str, rotary: theory.Rotary) -> Iterator[Statistic]:
     attention = masked_softmax(theory.rope_logits(rotary), causal_mask(rotary.n))
     setting = {"content": "random content"}
-    yield _between(f"{lemma}: weight over its bound", setting, theory.gaussian_ratio(attention, 1, rotary))
+    yield _two_sides(f"{lemma}: weight over its bound", setting, theory.gaussian_ratio(attention, 1, rotary))
     paths = theory.gaussian_ratio(theory.products(attention), len(attention), rotary)
-    yield _between(f"{theorem}: weight over its bound", setting, paths)
+    yield _two_sides(f"{theorem}: weight over its bound", setting, paths)
 
 
 def _quarter_turn(tokens: int, layers: int) -> Iterator[Statistic]:
@@ -297,23 +297,23 @@ def _quarter_turn(tokens: int, layers: int) -> Iterator[Statistic]:
     setting = {"content": f"no content, {tokens} tokens, up to a quarter turn"}
     rows, bounds = turn.rows[:, None], turn.bounds()
     first = tuple(bound[:1] for bound in bounds)
-    yield _between("Lemma 4.6: weight over its bound", setting, theory.path_ratio(rows[:1], rows[:1], *first))
-    yield _between("Theorem 4.7: weight over its bound", setting, theory.path_ratio(rows, rows, *bounds))
+    yield _two_sides("Lemma 4.6: weight over its bound", setting, theory.path_ratio(rows[:1], rows[:1], *first))
+    yield _two_sides("Theorem 4.7: weight over its bound", setting, theory.path_ratio(rows, rows, *bounds))
     yield _numbers("Theorem 4.7: upper bound", setting, value=np.exp(bounds[1]).max(axis=(1, 2)))
-    asked = turn.coefficients()
+    coefficients = turn.coefficients()
     depths = {"depths": ", ".join(map(str, DEPTHS))}
-    yield _numbers("Theorem 4.7: one c", {**depths, **setting}, value=asked[list(DEPTHS)] / asked[0])
+    yield _numbers("Theorem 4.7: one c", {**depths, **setting}, value=coefficients[list(DEPTHS)] / coefficients[0])
 
 
 def _paths(tokens: int) -> Iterator[Statistic]:
     """Eq. 12: how many paths its product has. Eq. 16: how small the squares along a path can be."""
     grid = [(t, x) for t in DEPTHS for x in range(1, tokens)]
-    counted = np.array([theory.paths_through(t, x) for t, x in grid], np.float64)
-    printed, corrected = (
+    counts = np.array([theory.paths_through(t, x) for t, x in grid], np.float64)
+    by_print, by_correction = (
         np.array([np.exp(theory.log_paths(t - fewer, x)) for t, x in grid]).round() for fewer in (0, 1)
     )
-    away = {"printed": np.abs(counted / printed - 1), "corrected": np.abs(counted / corrected - 1)}
-    yield _numbers("Theorem 4.7: number of paths", {}, **away)
+    errors = {"printed": np.abs(counts / by_print - 1), "corrected": np.abs(counts / by_correction - 1)}
+    yield _numbers("Theorem 4.7: number of paths", {}, **errors)
     squares = np.array([theory.least_squares_of_steps(t + 1, x) for t, x in grid], np.float64)
     depth, distance = np.array(grid, np.float64).T
     by_size = {"printed": squares / (distance**2 / 2), "corrected": squares / (distance**2 / (depth + 1))}
@@ -324,10 +324,12 @@ def _profile_peaks() -> Iterator[Statistic]:
     """Appendix H: L of Theorem 4.7 alone, where it is largest, and how that moves."""
     grid = list(product(DEPTHS, ANGLES))
     largest = np.array([theory.peak(np.exp(_profile(t, angle))) for t, angle in grid])
-    printed, corrected = (np.array([theory.critical_point(t, angle**power) for t, angle in grid]) for power in (1, 2))
-    away = {"printed": np.abs(largest - printed), "corrected": np.abs(largest - corrected)}
-    yield _numbers("Theorem 4.7: distance of the peak of L", {}, **away)
-    yield from _steps("Theorem 4.7: peak of L", {}, corrected.reshape(len(DEPTHS), len(ANGLES)))
+    by_print, by_correction = (
+        np.array([theory.critical_point(t, angle**power) for t, angle in grid]) for power in (1, 2)
+    )
+    errors = {"printed": np.abs(largest - by_print), "corrected": np.abs(largest - by_correction)}
+    yield _numbers("Theorem 4.7: distance of the peak of L", {}, **errors)
+    yield from _steps("Theorem 4.7: peak of L", {}, by_correction.reshape(len(DEPTHS), len(ANGLES)))
 
 
 def _profile(depth: int, angle: float) -> Array:

@@ -23,7 +23,7 @@ from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike
 
 from position_bias.emergence import accuracy_gaps
-from position_bias.emergence.accuracy_gaps import AS_RELEASED, Trained
+from position_bias.emergence.accuracy_gaps import AS_RELEASED, Trainings
 from position_bias.emergence.runs import PRINTED_DEPTHS
 from position_bias.emergence.task import RetrievalTask, for_vocabulary
 from position_card.drawing.intervals import from_to, marked
@@ -75,7 +75,7 @@ DIFFERENCES = (
 )
 NOT_RUN = "not\nrun"  # in the place of a network that was not trained for long
 PALE = 0.7  # share of white in the colour of what shorter training left
-NEAR = 0.6  # of the largest gap that is possible: from there on its line is shown
+NEAR_LARGEST = 0.6  # of the largest gap that is possible: from there on its line is shown
 LONG, SHORT = Look("", "black"), Look("short training", "black", "D", filled=False)  # means at the end of a training
 
 
@@ -111,51 +111,53 @@ def seeds_by_depth(table: pd.DataFrame) -> list[str]:
     layers: dict[str, list[int]] = {}
     for depth, _, of_depth in curves(table, "depth", _depth_looks(table)):
         layers.setdefault(from_to(of_depth["seeds"], "seed"), []).append(depth)
-    return [f"{seeds} of {_listed(depths)} layers" for seeds, depths in layers.items()]
+    return [f"{seeds} of {_enumeration(depths)} layers" for seeds, depths in layers.items()]
 
 
 @dataclass(frozen=True)
 class Gaps:
     """Accuracy gaps of trained networks, after the longest training and behind it after the shorter one, if any."""
 
-    trained: Trained  # tables of `accuracy_gaps.curves`, each at one scale
+    trainings: Trainings  # tables of `accuracy_gaps.curves`, each at one scale
     longest: pd.DataFrame  # `accuracy_gaps.at_end`: summary
     seeds: pd.DataFrame  # and by seed
     shorter: pd.DataFrame  # summary
     level: float
 
     @classmethod
-    def of(cls, trained: Trained, level: float) -> "Gaps":
+    def from_trainings(cls, trainings: Trainings, level: float) -> "Gaps":
         """Of tables of `accuracy_gaps.curves`; `level` is that of the intervals."""
-        longest, seeds = accuracy_gaps.at_end(trained.longest, level)
-        shorter, _ = accuracy_gaps.at_end(trained.shorter, level)
-        return cls(trained, longest, seeds, shorter, level)
+        longest, seeds = accuracy_gaps.at_end(trainings.longest, level)
+        shorter, _ = accuracy_gaps.at_end(trainings.shorter, level)
+        return cls(trainings, longest, seeds, shorter, level)
 
-    def where(self, **keys: object) -> "Gaps":
+    def select(self, **keys: object) -> "Gaps":
         """The networks with these values of columns."""
         names = ("longest", "seeds", "shorter")
         parts = {name: getattr(self, name).loc[lambda table: _has(table, keys)] for name in names}
         return replace(self, **parts)
 
     @property
-    def every(self) -> pd.DataFrame:
+    def summaries(self) -> pd.DataFrame:
         """The summaries of both trainings."""
         return pd.concat([self.longest, self.shorter], ignore_index=True)
 
     @property
     def names(self) -> dict[str, list[str]]:
         """The networks that are drawn, by the scale of their training; "" is that of the run."""
-        tables = zip(self.trained, (self.longest, self.shorter), strict=True)
+        tables = zip(self.trainings, (self.longest, self.shorter), strict=True)
         return {
-            scale: accuracy_gaps.network_names(drawn) for curves, drawn in tables for scale in curves["scale"].unique()
+            scale: accuracy_gaps.network_names(summary)
+            for curves, summary in tables
+            for scale in curves["scale"].unique()
         }
 
     @property
-    def told(self) -> str:
+    def settings(self) -> str:
         """What the networks have in common, and of both trainings the iterations and the seeds."""
         parts = [
-            _of_all(self.every),
-            f"{_iterations_of(self.trained.longest)}: {', '.join(seeds_by_depth(self.longest))}",
+            _of_all(self.summaries),
+            f"{_iterations_of(self.trainings.longest)}: {', '.join(seeds_by_depth(self.longest))}",
         ]
         if len(self.shorter):
             parts.append(f"{self._pale}: {', '.join(seeds_by_depth(self.shorter))}")
@@ -163,7 +165,7 @@ class Gaps:
 
     @property
     def _pale(self) -> str:
-        return f"pale: {_iterations_of(self.trained.shorter)}"
+        return f"pale: {_iterations_of(self.trainings.shorter)}"
 
     @property
     def pale_entry(self) -> list[Patch]:
@@ -175,7 +177,7 @@ class Gaps:
     @property
     def pale_line(self) -> list[Line2D]:
         """For a legend: a pale line, where there is one."""
-        return [behind(Look(self._pale, "black")).entry()] if len(self.shorter) else []
+        return [pale_look(Look(self._pale, "black")).entry()] if len(self.shorter) else []
 
 
 def pale(colour: Colour) -> Colour:
@@ -184,7 +186,7 @@ def pale(colour: Colour) -> Colour:
     return red, green, blue
 
 
-def behind(look: Look) -> Look:
+def pale_look(look: Look) -> Look:
     """The look of a line of what shorter training left."""
     return look._replace(colour=pale(look.colour), filled=False, width=0.9)
 
@@ -207,41 +209,44 @@ def _depths(study: str, table: pd.DataFrame) -> list[int]:
     return sorted({*PRINTED_DEPTHS[study], *map(int, table["depth"])})
 
 
-# The figures. `tests` joins the tables of training of this run that a figure shows; `kept` are tables of
+# The figures. `tests` joins the tables of training of this run that a figure shows; `evidence` are tables of
 # `accuracy_gaps.curves` that evidence/ keeps of longer training. `task` is the configuration's.
 
 
-def fig2(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float) -> Figure:
+def fig2(tests: pd.DataFrame, evidence: list[pd.DataFrame], level: float) -> Figure:
     """Figure 2: gap of each pair without bias in the training data, with a bar for each depth.
 
     The upper row has no residual connections, the lower one has, as far as such networks are trained. Each encoding has
     a column. Error bars are t-intervals over seeds; dots are the seeds. Behind each bar stands a pale one of shorter
     training; a depth of the paper that was not trained for long has an empty place.
     """
-    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept), level)
-    every = drawn.every
-    rows = {residual: title for residual, title in WIRING.items() if (every["residual"] == residual).any()}
+    gaps = Gaps.from_trainings(Trainings.from_tables(accuracy_gaps.curves(tests), evidence), level)
+    summaries = gaps.summaries
+    rows = {residual: title for residual, title in WIRING.items() if (summaries["residual"] == residual).any()}
     label = "Accuracy gaps by depth, for each pair of positions and each positional encoding"
-    places = {bool(wired): _depths(study, every[every["study"] == study]) for study, wired in _studies(every)}
+    places = {
+        bool(is_wired): _depths(study, summaries[summaries["study"] == study])
+        for study, is_wired in _studies(summaries)
+    }
     size, y = 0.6 + 1.35 * len(rows), f"{GAP}\n{DIRECTION}"
-    figure, grid = panels(label, size, _encodings(every), rows, y=y, sharex=True, sharey="row")
+    figure, grid = panels(label, size, _encodings(summaries), rows, y=y, sharex=True, sharey="row")
     for (residual, encoding), axes in grid.items():
-        shown = drawn.where(residual=residual, encoding=encoding)
+        of_panel = gaps.select(residual=residual, encoding=encoding)
         looks = {depth: depth_look(depth) for depth in places[residual]}
-        _grouped_bars(axes, shown, "depth", looks)
-    left_out = _left_out(grid.values(), drawn)
+        _grouped_bars(axes, of_panel, "depth", looks)
+    left_out = _left_out(grid.values(), gaps)
     every_look = [depth_look(depth) for depth in sorted({*chain.from_iterable(places.values())})]
     layers = [Patch(color=look.colour, label=look.name) for look in every_look]
-    legend(figure, [*layers, *drawn.pale_entry], settings=drawn.told + left_out)
-    for scale, names in drawn.names.items():
+    legend(figure, [*layers, *gaps.pale_entry], settings=gaps.settings + left_out)
+    for scale, names in gaps.names.items():
         draws(figure, names, scale)
     return figure
 
 
 def by_depth(
     tests: pd.DataFrame,
-    kept: list[pd.DataFrame],
-    kept_accuracy: list[pd.DataFrame],
+    evidence: list[pd.DataFrame],
+    evidence_accuracy: list[pd.DataFrame],
     level: float,
     task: Mapping[str, Any],
 ) -> Figure:
@@ -250,57 +255,57 @@ def by_depth(
     The upper row has the gap of each pair against depth: mean, t-interval and every seed. The lower row has the
     accuracy by position of the answer, with a line and its t-interval for each depth. Beside it stand chance among all
     labels and chance among those of the sequence. Shorter training is pale, without seeds and intervals; a depth of the
-    paper that was not trained for long says so. `kept_accuracy` has the tables of `by_position` beside `kept`.
+    paper that was not trained for long says so. `evidence_accuracy` has the tables of `by_position` beside `evidence`.
     """
-    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept), level)
-    by_answer = Trained.of(accuracy_gaps.by_position(tests), kept_accuracy)
+    gaps = Gaps.from_trainings(Trainings.from_tables(accuracy_gaps.curves(tests), evidence), level)
+    by_answer = Trainings.from_tables(accuracy_gaps.by_position(tests), evidence_accuracy)
     accuracy, short_accuracy = (accuracy_gaps.accuracies(table, level) for table in by_answer)
-    every = drawn.every
+    summaries = gaps.summaries
     label = "Accuracy gaps by depth, and accuracy by position of the answer, for each encoding"
     rows = {"gap": f"{GAP}\n{DIRECTION}", ACCURACY: ACCURACY}
-    figure, grid = panels(label, 4.0, _encodings(every), rows, x="position of the answer (item)", sharey="row")
-    depths = _depths(every["study"].iloc[0], every)
-    for encoding in _encodings(every):
-        _gaps_by_depth(grid["gap", encoding], drawn.where(encoding=encoding), depths)
+    figure, grid = panels(label, 4.0, _encodings(summaries), rows, x="position of the answer (item)", sharey="row")
+    depths = _depths(summaries["study"].iloc[0], summaries)
+    for encoding in _encodings(summaries):
+        _gaps_by_depth(grid["gap", encoding], gaps.select(encoding=encoding), depths)
         axes = grid[ACCURACY, encoding]
-        for _, look, curve in curves(_of(short_accuracy, encoding), "depth", _depth_looks(short_accuracy)):
-            _curve(axes, curve["answer"], curve.assign(low=np.nan), "accuracy", behind(look))
-        for _, look, curve in curves(_of(accuracy, encoding), "depth", _depth_looks(accuracy)):
+        for _, look, curve in curves(_of_encoding(short_accuracy, encoding), "depth", _depth_looks(short_accuracy)):
+            _curve(axes, curve["answer"], curve.assign(low=np.nan), "accuracy", pale_look(look))
+        for _, look, curve in curves(_of_encoding(accuracy, encoding), "depth", _depth_looks(accuracy)):
             _curve(axes, curve["answer"], curve, "accuracy", look)
         axes.set_xticks(sorted(accuracy["answer"].unique()))
-    left_out = _left_out([axes for (row, _), axes in grid.items() if row == "gap"], drawn)
-    below = [axes for (row, _), axes in grid.items() if row == ACCURACY]
+    left_out = _left_out([axes for (row, _), axes in grid.items() if row == "gap"], gaps)
+    lower_row = [axes for (row, _), axes in grid.items() if row == ACCURACY]
     guesses = for_vocabulary("gaussian", task)  # chance is that of any vocabulary
-    _from_the_lowest(below[0], pd.concat([accuracy, short_accuracy]), guesses.copying_chance)
-    references = _reference_lines(below, guesses)
+    _from_the_lowest(lower_row[0], pd.concat([accuracy, short_accuracy]), guesses.copying_chance)
+    references = _reference_lines(lower_row, guesses)
     pairs = [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()]
     lines = [*_depth_lines(accuracy, short_accuracy), *references]
-    legend(figure, [*pairs, *drawn.pale_line], lines, drawn.told + left_out)
-    for scale, names in drawn.names.items():
+    legend(figure, [*pairs, *gaps.pale_line], lines, gaps.settings + left_out)
+    for scale, names in gaps.names.items():
         draws(figure, names, scale)
     return figure
 
 
-def by_bias(tests: pd.DataFrame, kept: list[pd.DataFrame], level: float, task: Mapping[str, Any]) -> Figure:
+def by_bias(tests: pd.DataFrame, evidence: list[pd.DataFrame], level: float, task: Mapping[str, Any]) -> Figure:
     """Figures 3, 6a-c and 11a-d, and by window (ours): gap of each pair after training with one bias, by mask.
 
     Each encoding has a panel. Error bars are t-intervals over seeds; dots are the seeds. Behind each bar stands a pale
     one of the shorter training; what was not trained for long has an empty place. A dotted line has the largest gap
     that is possible, where bars come near it.
     """
-    drawn = Gaps.of(Trained.of(accuracy_gaps.curves(tests), kept), level)
-    every = drawn.every
-    looks = _mask_looks(every["mask"])
-    (bias,) = every["bias"].unique()
+    gaps = Gaps.from_trainings(Trainings.from_tables(accuracy_gaps.curves(tests), evidence), level)
+    summaries = gaps.summaries
+    looks = _mask_looks(summaries["mask"])
+    (bias,) = summaries["bias"].unique()
     label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by mask and encoding"
-    figure, row = panels(label, 2.1, _encodings(every), y=f"{GAP}\n{DIRECTION}", sharey=True)
+    figure, row = panels(label, 2.1, _encodings(summaries), y=f"{GAP}\n{DIRECTION}", sharey=True)
     for encoding, axes in row.items():
-        _grouped_bars(axes, drawn.where(encoding=encoding), "mask", looks)
-    left_out = _left_out(row.values(), drawn)
+        _grouped_bars(axes, gaps.select(encoding=encoding), "mask", looks)
+    left_out = _left_out(row.values(), gaps)
     ceilings = _ceilings(figure.axes, for_vocabulary("gaussian", task).largest_gap)
     masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
-    legend(figure, [*masks, *drawn.pale_entry, *ceilings], settings=drawn.told + left_out)
-    for scale, names in drawn.names.items():
+    legend(figure, [*masks, *gaps.pale_entry, *ceilings], settings=gaps.settings + left_out)
+    for scale, names in gaps.names.items():
         draws(figure, names, scale)
     return figure
 
@@ -312,20 +317,25 @@ def printed_and_released(printed: list[pd.DataFrame], released: list[pd.DataFram
     connections; each encoding has a row. What the settings differ in stands below.
     """
     columns = {"printed": printed, "released": released}
-    gaps = {name: Gaps.of(Trained.of(pd.concat(found), []), level) for name, found in columns.items()}
-    gaps = {name: found.where(study="plain", vocabulary="gaussian") for name, found in gaps.items()}
-    encodings = _encodings(pd.concat([found.longest for found in gaps.values()]))
+    gaps = {
+        name: Gaps.from_trainings(Trainings.from_tables(pd.concat(of_setting), []), level)
+        for name, of_setting in columns.items()
+    }
+    gaps = {name: of_setting.select(study="plain", vocabulary="gaussian") for name, of_setting in gaps.items()}
+    encodings = _encodings(pd.concat([of_setting.longest for of_setting in gaps.values()]))
     label = "Accuracy gaps by depth as the paper prints its settings, and as its released code has them"
-    titles = {name: f"{SETTINGS[name]}: {_iterations_of(found.trained.longest)}" for name, found in gaps.items()}
+    titles = {
+        name: f"{SETTINGS[name]}: {_iterations_of(of_setting.trainings.longest)}" for name, of_setting in gaps.items()
+    }
     figure, grid = panels(label, 1.4 * len(encodings), titles, encodings, sharey="row", sharex=True)
     for (encoding, name), axes in grid.items():
-        _gaps_by_depth(axes, gaps[name].where(encoding=encoding), list(PRINTED_DEPTHS["plain"]))
+        _gaps_by_depth(axes, gaps[name].select(encoding=encoding), list(PRINTED_DEPTHS["plain"]))
         axes.set_xlabel("depth (layers)" if encoding == list(encodings)[-1] else "")
     figure.supylabel(f"{GAP}  ({BRIEF_DIRECTION})", fontsize=TYPE)
     _left_out([axes for (_, name), axes in grid.items() if name == "printed"], gaps["printed"])
-    seeds = [f"{SETTINGS[name]}: {', '.join(seeds_by_depth(found.longest))}" for name, found in gaps.items()]
-    told = f"{'; '.join(seeds)}; {100 * level:g} % t-intervals over seeds. {DIFFERENCES}"
-    legend(figure, [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()], settings=told)
+    seeds = [f"{SETTINGS[name]}: {', '.join(seeds_by_depth(of_setting.longest))}" for name, of_setting in gaps.items()]
+    settings = f"{'; '.join(seeds)}; {100 * level:g} % t-intervals over seeds. {DIFFERENCES}"
+    legend(figure, [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()], settings=settings)
     draws(figure, accuracy_gaps.network_names(gaps["printed"].longest), PAPER)
     as_released = [f"{name}{AS_RELEASED}" for name in accuracy_gaps.network_names(gaps["released"].longest)]
     draws(figure, as_released, PAPER)
@@ -343,7 +353,7 @@ def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -
     label = "Loss, accuracy and accuracy gaps during training, for each number of layers"
     figure, grid = panels(label, 0.4 + 1.2 * len(rows), encodings, rows, sharex=True, sharey="row")
     for (row, encoding), axes in grid.items():
-        _learning(axes, _of(learning, encoding), LEARNING[row])
+        _learning(axes, _of_encoding(learning, encoding), LEARNING[row])
     in_context = Look("answers that are a label of the sequence", "black", "", "--").entry()
     accuracies = [axes for (row, _), axes in grid.items() if row == ACCURACY]
     references = _reference_lines(accuracies, for_vocabulary("gaussian", task))
@@ -363,8 +373,8 @@ def long_and_short_training(
     means. The right panel has the first-last gap over the `last` tests (shaded), mean with t-interval beside every
     seed, and as diamonds that of the short training. Fewer than three seeds have no interval.
     """
-    both = pd.concat([long, older[~older["depth"].isin(long["depth"])]])
-    gaps = both[both["quantity"].isin(PAIRS)].rename(columns={"quantity": "pair", "value": "gap"})
+    tables = pd.concat([long, older[~older["depth"].isin(long["depth"])]])
+    gaps = tables[tables["quantity"].isin(PAIRS)].rename(columns={"quantity": "pair", "value": "gap"})
     summary, _ = accuracy_gaps.at_end(accuracy_gaps.curves(accuracy_gaps.with_training_omega(tests)), level)
     short = summary[summary["encoding"] == "none"]
     label = "Accuracy gaps during long training and at its end, beside those after short training"
@@ -376,18 +386,18 @@ def long_and_short_training(
         mosaic[pair].set_title(_inline(pair))
     first, final = np.unique(gaps["iteration"])[-last:][[0, -1]]
     mosaic["first-last"].axvspan(first, final, color="0.9", linewidth=0, zorder=0)
-    ends = accuracy_gaps.lasting(gaps[gaps["pair"] == "first-last"], last, level)
+    ends = accuracy_gaps.gaps_over_last_tests(gaps[gaps["pair"] == "first-last"], last, level)
     _ends(mosaic["end"], *ends, short[short["pair"] == "first-last"])
     _share_limits(list(mosaic.values()))
     mosaic["first-last"].set_ylabel(f"{GAP}\n{DIRECTION}")
     mosaic["first-middle"].set_xlabel("")
     seeds = gaps.groupby("depth")["seed"].nunique().rename("seeds").reset_index()
-    told = f"{', '.join(seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
-    told = f"{_of_all(short)}; {told}; short training: {', '.join(seeds_by_depth(short))}"
+    settings = f"{', '.join(seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
+    settings = f"{_of_all(short)}; {settings}; short training: {', '.join(seeds_by_depth(short))}"
     marks = [LONG._replace(name=f"{final:,} iterations"), SHORT]
     draws(figure, accuracy_gaps.network_names(long), PAPER)
     draws(figure, accuracy_gaps.network_names(short))
-    legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], settings=told)
+    legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], settings=settings)
     return figure
 
 
@@ -405,13 +415,13 @@ def _encodings(table: pd.DataFrame) -> dict[str, str]:
     return {encoding: title for encoding, title in ENCODINGS.items() if (table["encoding"] == encoding).any()}
 
 
-def _grouped_bars(axes: Axes, shown: Gaps, by: str, looks: Mapping[Any, Look]) -> None:
+def _grouped_bars(axes: Axes, gaps: Gaps, column: str, looks: Mapping[Any, Look]) -> None:
     """A group of bars for each pair, a bar for each value of column `by` that has a look; wider pale ones behind."""
     width = 0.8 / len(looks)
-    own = 0.9 if shown.trained.shorter.empty else 0.6
+    share = 0.9 if gaps.trainings.shorter.empty else 0.6
     places = {value: (index - (len(looks) - 1) / 2) * width for index, value in enumerate(looks)}
     for value, look in looks.items():
-        of_value, at = shown.where(**{by: value}), np.arange(len(PAIRS)) + places[value]
+        of_value, at = gaps.select(**{column: value}), np.arange(len(PAIRS)) + places[value]
         if len(of_value.shorter):
             short = of_value.shorter.set_index("pair").reindex(list(PAIRS))
             edge: dict[str, Any] = {"edgecolor": look.colour, "linewidth": 0.4}
@@ -420,12 +430,12 @@ def _grouped_bars(axes: Axes, shown: Gaps, by: str, looks: Mapping[Any, Look]) -
                 _intervals(axes, at, short, "black", halo=True)
         if len(of_value.longest):
             means = of_value.longest.set_index("pair").reindex(list(PAIRS))
-            axes.bar(at, means["gap"], own * width, color=look.colour)
-            beside = np.array([list(PAIRS).index(pair) for pair in of_value.seeds["pair"]]) + places[value]
-            _dots(axes, beside + 0.13 * own * width, of_value.seeds, "0.15", 0.66 * own * width)
-            _intervals(axes, at - 0.33 * own * width, means, "black", halo=True)  # where no dot lies under it
-    for run, values in groupby(looks, lambda value: shown.where(**{by: value}).longest.empty):
-        if run and len(shown.every):
+            axes.bar(at, means["gap"], share * width, color=look.colour)
+            at_seeds = np.array([list(PAIRS).index(pair) for pair in of_value.seeds["pair"]]) + places[value]
+            _dots(axes, at_seeds + 0.13 * share * width, of_value.seeds, "0.15", 0.66 * share * width)
+            _intervals(axes, at - 0.33 * share * width, means, "black", halo=True)  # where no dot lies under it
+    for run, values in groupby(looks, lambda value: gaps.select(**{column: value}).longest.empty):
+        if run and len(gaps.summaries):
             middle = np.mean([places[value] for value in values])
             _say_not_run(axes, np.arange(len(PAIRS)) + middle)
     axes.axhline(0, color="black", linewidth=0.6)
@@ -443,37 +453,37 @@ def _say_not_run(axes: Axes, at: ArrayLike) -> None:
         )
 
 
-def _left_out(row: Iterable[Axes], drawn: Gaps) -> str:
+def _left_out(row: Iterable[Axes], gaps: Gaps) -> str:
     """Leave room in panels that say that something was not run; what that means, for the legend."""
-    telling = [axes for axes in row if any(text.get_text() == NOT_RUN for text in axes.texts)]
-    for low, high, axes in [(*axes.get_ylim(), axes) for axes in telling]:
+    with_note = [axes for axes in row if any(text.get_text() == NOT_RUN for text in axes.texts)]
+    for low, high, axes in [(*axes.get_ylim(), axes) for axes in with_note]:
         axes.set_ylim(low, high + 0.2 * (high - low))
-    return f"; not run: not for {_iterations_of(drawn.trained.longest)}" if telling else ""
+    return f"; not run: not for {_iterations_of(gaps.trainings.longest)}" if with_note else ""
 
 
-def _gaps_by_depth(axes: Axes, shown: Gaps, depths: Sequence[int]) -> None:
-    apart = min(np.diff(depths), default=1)
+def _gaps_by_depth(axes: Axes, gaps: Gaps, depths: Sequence[int]) -> None:
+    unit = min(np.diff(depths), default=1)
     for pair, look, offset in side_by_side(PAIRS, 0.11):
-        of_pair = shown.where(pair=pair)
+        of_pair = gaps.select(pair=pair)
         short, means = (table.sort_values("depth") for table in (of_pair.shorter, of_pair.longest))
-        at, seeds = means["depth"] + offset * apart, of_pair.seeds
+        at, seeds = means["depth"] + offset * unit, of_pair.seeds
         mark: dict[str, Any] = {"linestyle": "-", "markersize": 3.5}
-        axes.plot(short["depth"] + offset * apart, short["gap"], **marked(behind(look), range(len(short))) | mark)
-        _dots(axes, seeds["depth"] + (offset + 0.05) * apart, seeds, look.colour)  # beside the interval
+        axes.plot(short["depth"] + offset * unit, short["gap"], **marked(pale_look(look), range(len(short))) | mark)
+        _dots(axes, seeds["depth"] + (offset + 0.05) * unit, seeds, look.colour)  # beside the interval
         axes.plot(at, means["gap"], look.marker, color=look.colour, linewidth=0.9, zorder=3, **mark)
         _intervals(axes, at, means, look.colour)
-    _say_not_run(axes, [depth for depth in depths if depth not in {*shown.longest["depth"]}])
+    _say_not_run(axes, [depth for depth in depths if depth not in {*gaps.longest["depth"]}])
     axes.axhline(0, color="black", linewidth=0.6, zorder=0)
     axes.set_xticks(depths)
-    axes.set_xlim(depths[0] - 0.5 * apart, depths[-1] + 0.5 * apart)
+    axes.set_xlim(depths[0] - 0.5 * unit, depths[-1] + 0.5 * unit)
     axes.set_xlabel("depth (layers)")
 
 
 def _learning(axes: Axes, table: pd.DataFrame, styles: Mapping[str, str]) -> None:
     """The quantities of a panel against iterations, a line a depth."""
     for quantity, style in styles.items():
-        shown = table[table["quantity"] == quantity].sort_values("iteration")
-        for _, look, curve in curves(shown, "depth", _depth_looks(shown)):
+        of_quantity = table[table["quantity"] == quantity].sort_values("iteration")
+        for _, look, curve in curves(of_quantity, "depth", _depth_looks(of_quantity)):
             _curve(axes, curve["iteration"], curve, "value", look._replace(line=style))
 
 
@@ -485,7 +495,7 @@ def _long_curves(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot(by_seed.index, by_seed, color=look.colour, linewidth=0.4, alpha=0.5)
     for _, look, gaps in curves(table, "depth", looks):
         mean = gaps.groupby("iteration")["gap"].mean()
-        axes.plot(mean.index, mean, **marked(look._replace(width=1.4), _few(len(mean))))
+        axes.plot(mean.index, mean, **marked(look._replace(width=1.4), _mark_places(len(mean))))
 
 
 def _ends(axes: Axes, ends: pd.DataFrame, by_seed: pd.DataFrame, short: pd.DataFrame) -> None:
@@ -514,18 +524,20 @@ def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Loo
     if table["low"].notna().any():
         edge: dict[str, Any] = {"linewidth": 0.4, "edgecolor": look.colour}  # tells bands apart that lie on each other
         axes.fill_between(at, table["low"], table["high"], facecolor=to_rgba(look.colour, 0.12), **edge)
-    axes.plot(at, table[value], **marked(look, _few(len(table))))
+    axes.plot(at, table[value], **marked(look, _mark_places(len(table))))
 
 
-def _few(points: int) -> list[int]:
+def _mark_places(points: int) -> list[int]:
     """Places of marks on a line of so many points."""
     return [*range(points - 1, -1, -max(1, points // MARKS))]
 
 
 def _intervals(axes: Axes, at: ArrayLike, table: pd.DataFrame, colour: Colour, halo: bool = False) -> None:
     """Error bars from low to high, where there are any; a halo sets them off from dark bars."""
-    known = table["low"].notna().to_numpy()
-    bars = axes.vlines(np.asarray(at)[known], table["low"][known], table["high"][known], color=colour, zorder=4)
+    with_interval = table["low"].notna().to_numpy()
+    bars = axes.vlines(
+        np.asarray(at)[with_interval], table["low"][with_interval], table["high"][with_interval], color=colour, zorder=4
+    )
     bars.set_linewidth(0.8)
     if halo:
         bars.set_path_effects([Stroke(linewidth=1.8, foreground="white"), Normal()])
@@ -534,17 +546,17 @@ def _intervals(axes: Axes, at: ArrayLike, table: pd.DataFrame, colour: Colour, h
 def _dots(axes: Axes, at: ArrayLike, per_seed: pd.DataFrame, colour: Colour, spread: float = 0.0) -> None:
     """A dot for each seed, in the order of the seeds from side to side of `spread`."""
     rank = per_seed["seed"].rank(method="dense").to_numpy()
-    aside = (rank - (rank.max(initial=1) + 1) / 2) / rank.max(initial=1) * spread
+    offset = (rank - (rank.max(initial=1) + 1) / 2) / rank.max(initial=1) * spread
     looks: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "linewidth": 0.2}
-    axes.scatter(np.asarray(at) + aside, per_seed["gap"], s=4, alpha=0.75, zorder=3, **looks)
+    axes.scatter(np.asarray(at) + offset, per_seed["gap"], s=4, alpha=0.75, zorder=3, **looks)
 
 
 def _reference_lines(row: Sequence[Axes], task: RetrievalTask) -> list[Line2D]:
     """Accuracies of guessing, in each panel of a row; what to put into the legend."""
     bottom = row[0].get_ylim()[0]
-    beyond = " (below the axis)" if task.chance < bottom else ""
+    remark = " (below the axis)" if task.chance < bottom else ""
     guesses = [
-        (task.chance, Look(f"chance, {task.chance:.3f}{beyond}", REFERENCE, "", ":", width=0.7)),
+        (task.chance, Look(f"chance, {task.chance:.3f}{remark}", REFERENCE, "", ":", width=0.7)),
         (task.copying_chance, Look(f"in-context chance, {task.copying_chance:.3f}", REFERENCE, "", "-.", width=0.7)),
     ]
     for axes in row:
@@ -556,18 +568,18 @@ def _reference_lines(row: Sequence[Axes], task: RetrievalTask) -> list[Line2D]:
 
 def _from_the_lowest(axes: Axes, accuracy: pd.DataFrame, in_context: float) -> None:
     """An axis that begins below the lowest accuracy, and leaves out the guess among all labels where that is far."""
-    known = accuracy[["accuracy", "low"]].min().min()
-    axes.set_ylim(bottom=max(0.0, known - 0.15 * (max(accuracy["accuracy"].max(), in_context) - known)))
+    lowest = accuracy[["accuracy", "low"]].min().min()
+    axes.set_ylim(bottom=max(0.0, lowest - 0.15 * (max(accuracy["accuracy"].max(), in_context) - lowest)))
 
 
 def _ceilings(row: Sequence[Axes], largest: float) -> list[Line2D]:
     """Lines at the largest gap in either direction, where a bar comes near it; what to put into the legend."""
     heights = [bar.get_height() for axes in row for bar in axes.patches if isinstance(bar, Rectangle)]
-    shown = [sign * largest for sign in (-1, 1) if any(sign * height > NEAR * largest for height in heights)]
+    levels = [sign * largest for sign in (-1, 1) if any(sign * height > NEAR_LARGEST * largest for height in heights)]
     for axes in row:
-        for level in shown:
+        for level in levels:
             axes.axhline(level, color="black", linestyle=":", linewidth=0.9, zorder=0)
-    return [Look(f"largest expected gap, {largest:.3f}", "black", "", ":", width=0.9).entry()] if shown else []
+    return [Look(f"largest expected gap, {largest:.3f}", "black", "", ":", width=0.9).entry()] if levels else []
 
 
 def _iterations(axes: Axes, last: int) -> None:
@@ -579,15 +591,15 @@ def _iterations(axes: Axes, last: int) -> None:
     axes.set_xlabel("iteration (square-root scale)")
 
 
-def _share_limits(shown: Sequence[Axes]) -> None:
+def _share_limits(row: Sequence[Axes]) -> None:
     """The same limits for all panels of gaps, and a line at no gap."""
-    bounds = [bound for axes in shown for bound in axes.get_ylim()]
-    for axes in shown:
+    bounds = [bound for axes in row for bound in axes.get_ylim()]
+    for axes in row:
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         axes.set_ylim(min(bounds), max(bounds))
 
 
-def _of(table: pd.DataFrame, encoding: str) -> pd.DataFrame:
+def _of_encoding(table: pd.DataFrame, encoding: str) -> pd.DataFrame:
     return table[table["encoding"] == encoding]
 
 
@@ -600,7 +612,7 @@ def _depth_lines(*tables: pd.DataFrame) -> list[Line2D]:
     return [look.entry(markersize=3) for look in _depth_looks(*tables).values()]
 
 
-def _listed(numbers: list[int]) -> str:
+def _enumeration(numbers: list[int]) -> str:
     """Numbers as in a sentence: 2, 4 and 6."""
     first = ", ".join(map(str, numbers[:-1]))
     return f"{first} and {numbers[-1]}" if first else f"{numbers[-1]}"

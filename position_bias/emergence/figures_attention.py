@@ -30,19 +30,19 @@ ARC = 0.5  # height of an edge over half its length
 WEIGHT = "attention weight \N{MULTIPLICATION SIGN} readable tokens (1: uniform)"
 DOUBLINGS = 3  # above and below uniform attention, that colours of maps span
 EDGE = "0.25"
-ROUNDED = "rounding decides:\n$1/w = \\tau$"  # in a panel of a threshold and a window to match
+ROUNDING_NOTE = "rounding decides:\n$1/w = \\tau$"  # in a panel of a threshold and a window to match
 BASELINES: dict[str, tuple[str, dict[str, Any]]] = {  # states beside the trained one: what they are, their looks
     "untrained": ("untrained", {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black"}),
     "uniform": ("exactly uniform attention", {"marker": "_", "markersize": 5, "color": "black"}),
 }
 LAYERS_SHOWN, LEAST_SHOWN = 60, 1e-10  # of the convergence with depth
-SHOWN = {  # masks: line, weight at which the name stands beside the curve, and on which side of it
+MASK_LINES = {  # masks: line, weight at which the name stands beside the curve, and on which side of it
     "prefix 4": ("-", 3e-10, "left"),
     "causal": ("-", 3e-10, "left"),
     "window 4": ("-", 6e-9, "right"),
     "window 2": ("--", 1e-3, "left"),
 }
-BESIDE = 1.5  # layers, between a curve and its name
+LABEL_DISTANCE = 1.5  # layers, between a curve and its name
 CRITICAL = {"critical": "o", "printed": "v"}  # columns of critical points: their marks
 
 
@@ -71,10 +71,10 @@ def maps(maps: TensorFile) -> Figure:
     tokens that the query may read, so that uniform attention is grey in every row, on a scale of powers of two. The
     file has maps of other networks, too; the first one without positional encoding is drawn.
     """
-    labels, found = maps.labels, maps.read("mean", "example")
+    labels, tensors = maps.labels, maps.read("mean", "example")
     index = next(index for index, member in enumerate(labels["members"]) if member["encoding"] == "none")
-    kinds = {"mean over sequences": found["mean"][index], "one sequence": found["example"][index]}
-    layers, n = found["mean"].shape[1:3]
+    kinds = {"mean over sequences": tensors["mean"][index], "one sequence": tensors["example"][index]}
+    layers, n = tensors["mean"].shape[1:3]
     side = (PAGE - 1.6) / max(layers, 2)
     label = "Attention of a trained network under the causal mask, by layer"
     titles = {layer: f"layer {layer + 1}" for layer in range(layers)}
@@ -84,14 +84,14 @@ def maps(maps: TensorFile) -> Figure:
     )
     readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
     colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
-    names, every = token_names(n), ceil(n * 1.3 * TYPE / 72 / side)
+    names, step = token_names(n), ceil(n * 1.3 * TYPE / 72 / side)
     for (kind, layer), axes in grid.items():
         doublings = np.log2(np.maximum(kinds[kind][layer] * readable, 2.0 ** (-2 * DOUBLINGS)))
         image = axes.imshow(doublings, cmap=colours, vmin=-DOUBLINGS, vmax=DOUBLINGS, interpolation="none")
         axes.spines[:].set_visible(False)
         axes.tick_params(length=1.5, width=0.4, pad=1)
-        axes.set_xticks(range(0, n, every), names[::every])
-        axes.set_yticks(range(0, n, every), names[::every])
+        axes.set_xticks(range(0, n, step), names[::step])
+        axes.set_yticks(range(0, n, step), names[::step])
     bar = figure.colorbar(image, ax=list(grid.values()), aspect=35, fraction=0.04, shrink=0.92, extend="both")
     ticks = range(-DOUBLINGS, DOUBLINGS + 1)
     bar.set_ticks(list(ticks), labels=[f"{2.0**power:g}" for power in ticks])
@@ -117,8 +117,8 @@ def token_axis(axes: Axes, n: int) -> None:
 
 def sinks_of_networks(
     sinks: pd.DataFrame,
-    kept: list[pd.DataFrame],
-    kept_runs: list[pd.DataFrame],
+    evidence: list[pd.DataFrame],
+    evidence_runs: list[pd.DataFrame],
     level: float,
     threshold: float,
     iterations: int,
@@ -126,50 +126,54 @@ def sinks_of_networks(
     """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds a threshold, by mask.
 
     Of the networks without positional encoding in `sinks`, which joins their tables, after so many `iterations`;
-    `kept` are the tables of longer training in evidence/, and `kept_runs` say how long that was. Bars are
+    `evidence` are the tables of longer training in evidence/, and `evidence_runs` say how long that was. Bars are
     trained networks, with t-intervals over seeds, and behind them pale ones those of the shorter training. Untrained
     ones and exactly uniform attention show what is mere normalisation. A panel is pale where the weights of a full
     window are the threshold but for rounding. The small panels have the other thresholds of the table.
     """
-    found = accuracy_gaps.Trained.of(sinks[sinks["encoding"] == "none"], [t[t["encoding"] == "none"] for t in kept])
+    of_trainings = accuracy_gaps.Trainings.from_tables(
+        sinks[sinks["encoding"] == "none"], [t[t["encoding"] == "none"] for t in evidence]
+    )
     keys = [*accuracy_gaps.CONFIGURATION, "state", "tau", "token"]
-    metric, shorter = (accuracy_gaps.summary(table, keys, "value", level) for table in found)
+    metric, shorter = (accuracy_gaps.summary(table, keys, "value", level) for table in of_trainings)
     shorter = shorter[shorter["state"] == "trained"]
     looks = {mask: mask_look(mask) for mask in pd.concat([shorter, metric])["mask"].unique()}
-    others = [value for value in sorted(metric["tau"].unique()) if not np.isclose(value, threshold)]
+    other_thresholds = [value for value in sorted(metric["tau"].unique()) if not np.isclose(value, threshold)]
     rows = {threshold: f"attention sink, $\\tau = {threshold:g}$\n(share of queries)"}
-    rows |= {value: rf"$\tau = {value:g}$" for value in others}
+    rows |= {value: rf"$\tau = {value:g}$" for value in other_thresholds}
     figure, grid = panels(
         "How often each token is an attention sink, in trained and untrained networks",
-        1.9 + 0.7 * len(others),
+        1.9 + 0.7 * len(other_thresholds),
         {mask: look.name for mask, look in looks.items()},
         rows,
         x="token read (key)",
         width=COLUMN if len(looks) == 1 else PAGE,
         sharex=True,
         sharey="row",
-        height_ratios=[2.2] + [1] * len(others),
+        height_ratios=[2.2] + [1] * len(other_thresholds),
     )
     for (tau, mask), axes in grid.items():
-        here, before = (table[(table["mask"] == mask) & np.isclose(table["tau"], tau)] for table in (metric, shorter))
-        rounded = rounding_decides(mask, tau)
-        _sink_panel(axes, here, before, looks[mask].colour, 0.4 if rounded else 1)
-        if rounded:
-            axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")
+        of_panel, of_shorter = (
+            table[(table["mask"] == mask) & np.isclose(table["tau"], tau)] for table in (metric, shorter)
+        )
+        by_rounding = rounding_decides(mask, tau)
+        _sink_panel(axes, of_panel, of_shorter, looks[mask].colour, 0.4 if by_rounding else 1)
+        if by_rounding:
+            axes.text(1, 1, ROUNDING_NOTE, transform=axes.transAxes, ha="right", va="top")
     for axes in grid.values():  # once all are drawn: the panels of a row share their limits
         axes.set_ylim(bottom=0)
     colours = {look.colour for look in looks.values()}
     colour = colours.pop() if len(colours) == 1 else REFERENCE
-    longest = max([iterations, *(table["iterations"].max() for table in kept_runs if len(shorter))])
+    longest = max([iterations, *(table["iterations"].max() for table in evidence_runs if len(shorter))])
     entries = [Patch(color=colour, label=f"trained, {longest:,} iterations")]
     if len(shorter):
         edge: dict[str, Any] = {"edgecolor": colour, "linewidth": 0.4}
         entries.append(Patch(facecolor=pale(colour), label=f"pale: {iterations:,} iterations", **edge))
     baselines = [Line2D([], [], linestyle="", label=label, **look) for label, look in BASELINES.values()]
-    told = f"{setting(metric[metric['state'] == 'trained'])}; {100 * level:g} % t-intervals over seeds"
-    told += f"; pale: {', '.join(seeds_by_depth(shorter))}" if len(shorter) else ""
-    legend(figure, [*entries, *baselines], settings=told)
-    for table in found:
+    settings = f"{setting(metric[metric['state'] == 'trained'])}; {100 * level:g} % t-intervals over seeds"
+    settings += f"; pale: {', '.join(seeds_by_depth(shorter))}" if len(shorter) else ""
+    legend(figure, [*entries, *baselines], settings=settings)
+    for table in of_trainings:
         for scale, of_scale in table.groupby("scale"):
             draws(figure, accuracy_gaps.network_names(of_scale), str(scale))
     return figure
@@ -193,13 +197,15 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
     return figure
 
 
-def _sink_panel(axes: Axes, sinks: pd.DataFrame, before: pd.DataFrame, colour: Colour, strength: float) -> None:
+def _sink_panel(axes: Axes, sinks: pd.DataFrame, shorter: pd.DataFrame, colour: Colour, strength: float) -> None:
     """Bars of the trained networks with their intervals, and marks of the baselines; pale bars are of less training."""
-    axes.bar(before["token"], before["value"], 0.96, color=pale(colour), edgecolor=colour, linewidth=0.4)
-    trained = sinks[sinks["state"] == "trained"]
-    axes.bar(trained["token"], trained["value"], 0.6 if len(before) else 0.8, color=colour, alpha=strength)
-    known = trained.dropna(subset=["low", "high"])
-    axes.vlines(known["token"] - 0.2, known["low"], known["high"], color="black", linewidth=0.7)
+    axes.bar(shorter["token"], shorter["value"], 0.96, color=pale(colour), edgecolor=colour, linewidth=0.4)
+    after_training = sinks[sinks["state"] == "trained"]
+    axes.bar(
+        after_training["token"], after_training["value"], 0.6 if len(shorter) else 0.8, color=colour, alpha=strength
+    )
+    with_interval = after_training.dropna(subset=["low", "high"])
+    axes.vlines(with_interval["token"] - 0.2, with_interval["low"], with_interval["high"], color="black", linewidth=0.7)
     for state, (_, looks) in BASELINES.items():
         baseline = sinks[sinks["state"] == state]
         axes.plot(baseline["token"], baseline["value"], linestyle="", clip_on=False, **looks)
@@ -216,8 +222,8 @@ def _graph(axes: Axes, mask: Mask) -> None:
     backward = max(0, *(edges[:, 1] - edges[:, 0]))  # length of the longest
     looks: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 6, "shrinkA": NODE / 2, "shrinkB": NODE / 2}
     looks |= {"connectionstyle": f"arc3,rad={-ARC}", "linewidth": 0.7, "color": EDGE}
-    for reader, read in edges:
-        axes.add_patch(FancyArrowPatch((read, 0), (reader, 0), **looks))
+    for query, key in edges:
+        axes.add_patch(FancyArrowPatch((key, 0), (query, 0), **looks))
     for token in range(n):
         fill = CENTRE if token in centre else "white"
         axes.plot(token, 0, "o", markersize=NODE, color=fill, zorder=3, **OUTLINE)
@@ -243,17 +249,17 @@ def _matrix(axes: Axes, mask: Mask, name: str) -> None:
 
 def _convergence(axes: Axes, table: pd.DataFrame) -> None:
     """Mass beyond the centre nodes: uniform attention, its bound (dotted), and random attention (shaded)."""
-    shown = table[table["layers"] <= LAYERS_SHOWN]
-    for mask, (style, weight, side) in SHOWN.items():
+    curves_shown = table[table["layers"] <= LAYERS_SHOWN]
+    for mask, (style, weight, side) in MASK_LINES.items():
         colour = MASKS[mask.split()[0]].colour
-        curve = shown[shown["mask"] == mask]
+        curve = curves_shown[curves_shown["mask"] == mask]
         axes.fill_between(curve["layers"], curve["low"], curve["high"], color=colour, alpha=0.25, linewidth=0)
         axes.plot(curve["layers"], curve["value"], style, color=colour, label=mask)
         axes.plot(curve["layers"], curve["bound"], ":", color=colour, linewidth=0.9)
-        beside = curve["layers"][curve["value"] >= weight].max()
-        left = side == "left"
-        place = beside - BESIDE if left else beside + 1.5 * BESIDE
-        axes.text(place, weight, mask, color=colour, ha="right" if left else "left", va="center")
+        end = curve["layers"][curve["value"] >= weight].max()
+        is_left = side == "left"
+        place = end - LABEL_DISTANCE if is_left else end + 1.5 * LABEL_DISTANCE
+        axes.text(place, weight, mask, color=colour, ha="right" if is_left else "left", va="center")
     axes.text(LAYERS_SHOWN, 3, "dotted: bounds", color=REFERENCE, ha="right", va="bottom")
     axes.set_yscale("log")
     axes.set_ylim(LEAST_SHOWN, 30)

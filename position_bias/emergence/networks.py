@@ -43,7 +43,7 @@ class NetworkStack:
     depth: int
     residual: bool
     logits: Tensor  # [E, 1, T, T] added to the attention logits: -inf where the mask forbids, decay elsewhere
-    added: Tensor | None  # [E, 1, T, d] sinusoids added to the tokens, zeros for members without
+    sinusoids: Tensor | None  # [E, 1, T, d] sinusoids added to the tokens, zeros for members without
     rotation: Tensor | None  # [T, d/2] complex, RoPE's
     placement: Placement  # of LayerNorm
 
@@ -62,17 +62,18 @@ def stack(
     Norms need residual connections: without these, there is no sum to place them by. Raises ValueError for a mask or
     encoding that does not fit the task.
     """
-    sinusoids = [network.encoding == "sin" for network in networks]
+    with_sinusoids = [network.encoding == "sin" for network in networks]
     logits = np.stack([attention_logits(task, network) for network in networks])
-    added = rotation = None
-    if any(sinusoids):
+    sinusoids = rotation = None
+    if any(with_sinusoids):
         encoding = attention.sinusoidal_encoding(task.tokens, task.width)
-        added = torch.from_numpy(np.stack([used * encoding for used in sinusoids]))[:, None].to(device, dtype)
+        of_members = np.stack([has_sinusoids * encoding for has_sinusoids in with_sinusoids])
+        sinusoids = torch.from_numpy(of_members)[:, None].to(device, dtype)
     if networks[0].encoding == "rope":
         angles = torch.from_numpy(attention.rotary_angles(task.tokens, task.width))
         rotation = torch.polar(torch.ones_like(angles), angles).to(device, dtype.to_complex())
     return NetworkStack(
-        depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation, placement
+        depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), sinusoids, rotation, placement
     )
 
 
@@ -100,24 +101,24 @@ def initial(
 ) -> Parameters:
     """Return untrained weights, one member a seed: a network of another mask, encoding or norm starts from the same."""
     d, L = task.width, task.labels
-    drawn = generators(seeds, "weights")
+    by_member = generators(seeds, "weights")
     shapes: dict[str, tuple[int, ...]] = {f"{name}{layer}": (d, d) for layer in range(depth) for name in "qkv"}
     for layer in range(MLP):
         shapes |= {f"mlp{layer}": (d, d), f"mlp{layer}_bias": (1, d)}
     shapes |= {"readout": (d, L), "readout_bias": (1, L)}
     gains = [f"{place}_gain{layer}" for layer in range(depth) for place in norms.NORMALISED[placement]]
-    ones = {name: torch.ones(len(seeds), d, device=device) for name in gains}
-    return {name: uniform(drawn, shape, d, device) for name, shape in shapes.items()} | ones
+    unit_gains = {name: torch.ones(len(seeds), d, device=device) for name in gains}
+    return {name: uniform(by_member, shape, d, device) for name, shape in shapes.items()} | unit_gains
 
 
-def encoded(stack: NetworkStack, tokens: Tensor) -> Tensor:
+def add_sinusoids(stack: NetworkStack, tokens: Tensor) -> Tensor:
     """Return the tokens `[E, S, T, d]` with the sinusoids of the members that have them."""
-    return tokens if stack.added is None else tokens + stack.added
+    return tokens if stack.sinusoids is None else tokens + stack.sinusoids
 
 
-def represented(weights: Weights, stack: NetworkStack, tokens: Tensor) -> tuple[Tensor, Tensor]:
+def represent(weights: Weights, stack: NetworkStack, tokens: Tensor) -> tuple[Tensor, Tensor]:
     """Return the tokens after all layers, `[E, S, T, d]`, and the attention of every layer, `[E, depth, S, T, T]`."""
-    x = encoded(stack, tokens)
+    x = add_sinusoids(stack, tokens)
     maps: list[Tensor] = []
     for layer in range(stack.depth):
 
@@ -169,21 +170,21 @@ class _Tokens:
     A: Tensor | None = None  # [E, S, T, T]
     W_V: Tensor | None = None  # [E, d, d]
 
-    def formed(self) -> Tensor:
+    def all_tokens(self) -> Tensor:
         """Every token, `[E, S, T, d]`."""
         if self.A is None:
             return self.x
         if self.W_V is None:
             return _times(self.A, self.x)
-        return torch.baddbmm(_each(self.x), _each(self.A), _each(project(self.x, self.W_V))).view_as(self.x)
+        return torch.baddbmm(_flat(self.x), _flat(self.A), _flat(project(self.x, self.W_V))).view_as(self.x)
 
     def last(self) -> Tensor:
         """The last token, `[E, S, d]`."""
-        own = self.x[:, :, -1]
+        values = self.x[:, :, -1]
         if self.A is None:
-            return own
-        read = _mean(self.A[:, :, -1], self.x)
-        return read if self.W_V is None else torch.baddbmm(own, read, self.W_V)
+            return values
+        mean_values = _mean(self.A[:, :, -1], self.x)
+        return mean_values if self.W_V is None else torch.baddbmm(values, mean_values, self.W_V)
 
     def products(self, queries: Tensor) -> Tensor:
         """Each token times its sequence's query, `[E, S, d]` -> `[E, S, T]`."""
@@ -191,33 +192,33 @@ class _Tokens:
             return _products(queries, self.x)
         if self.W_V is None:
             return (self.A * _products(queries, self.x)[:, :, None]).sum(-1)
-        read = _products(torch.bmm(queries, self.W_V.transpose(1, 2)), self.x)
-        return _products(queries, self.x) + (self.A * read[:, :, None]).sum(-1)
+        of_tokens = _products(torch.bmm(queries, self.W_V.transpose(1, 2)), self.x)
+        return _products(queries, self.x) + (self.A * of_tokens[:, :, None]).sum(-1)
 
     def mean(self, shares: Tensor) -> Tensor:
         """The mean of the tokens with `shares` [E, S, T], `[E, S, d]`."""
         if self.A is None:
             return _mean(shares, self.x)
-        read = _mean((shares[..., None] * self.A).sum(-2), self.x)
-        return read if self.W_V is None else torch.baddbmm(_mean(shares, self.x), read, self.W_V)
+        mean_values = _mean((shares[..., None] * self.A).sum(-2), self.x)
+        return mean_values if self.W_V is None else torch.baddbmm(_mean(shares, self.x), mean_values, self.W_V)
 
 
 def label_logits(weights: Weights, stack: NetworkStack, tokens: Tensor) -> Tensor:
     """Return the logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
     if stack.placement != "none":
-        return classify(weights, represented(weights, stack, tokens)[0][:, :, -1])
-    *before, (W_Q, W_K, W_V) = _folded(weights, stack)
-    read = _Tokens(encoded(stack, tokens))
-    for layer, (of_queries, of_keys, of_values) in enumerate(before, start=1):
-        A = _attention(stack, read, of_queries, of_keys)
+        return classify(weights, represent(weights, stack, tokens)[0][:, :, -1])
+    *earlier, (W_Q, W_K, W_V) = _folded(weights, stack)
+    state = _Tokens(add_sinusoids(stack, tokens))
+    for layer, (of_queries, of_keys, of_values) in enumerate(earlier, start=1):
+        A = _attention(stack, state, of_queries, of_keys)
         if stack.residual:
-            read = _Tokens(read.x, A, of_values)
+            state = _Tokens(state.x, A, of_values)
         else:
-            read = _Tokens(read.x, A if read.A is None else _times(A, read.A))
-        if stack.rotation is not None or (stack.residual and layer < len(before)):
-            read = _Tokens(read.formed())
-    query = read.last()
-    context = read.mean(_last_attention(stack, read, query, W_Q, W_K))
+            state = _Tokens(state.x, A if state.A is None else _times(A, state.A))
+        if stack.rotation is not None or (stack.residual and layer < len(earlier)):
+            state = _Tokens(state.all_tokens())
+    query = state.last()
+    context = state.mean(_last_attention(stack, state, query, W_Q, W_K))
     return classify(weights, torch.baddbmm(query, context, W_V) if stack.residual else torch.bmm(context, W_V))
 
 
@@ -232,26 +233,26 @@ def _folded(weights: Weights, stack: NetworkStack) -> list[tuple[Tensor, Tensor,
     return layers
 
 
-def _attention(stack: NetworkStack, read: _Tokens, W_Q: Tensor, W_K: Tensor) -> Tensor:
+def _attention(stack: NetworkStack, state: _Tokens, W_Q: Tensor, W_K: Tensor) -> Tensor:
     """Attention of all queries, `[E, S, T, T]`."""
-    x, P = read.x, read.A
+    x, P = state.x, state.A
     if stack.rotation is None:
         q, k = project(x, W_Q @ W_K.transpose(1, 2)), x
     else:
         q, k = (rotate(project(x, W), stack.rotation) for W in (W_Q, W_K))
-    scores = _Scores.apply(_each(q), _each(k)).view(*x.shape[:3], -1)  # type: ignore[no-untyped-call]
+    scores = _Scores.apply(_flat(q), _flat(k)).view(*x.shape[:3], -1)  # type: ignore[no-untyped-call]
     if P is not None:
         scores = _times(_times(P, scores), P.transpose(-1, -2))
     return functional.softmax(scores + stack.logits, -1)
 
 
-def _last_attention(stack: NetworkStack, read: _Tokens, last: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
+def _last_attention(stack: NetworkStack, state: _Tokens, last: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
     """Attention of the `last` token [E, S, d] alone, `[E, S, T]`."""
     if stack.rotation is None:
-        scores = read.products(torch.bmm(last, W_Q @ W_K.transpose(1, 2)))
+        scores = state.products(torch.bmm(last, W_Q @ W_K.transpose(1, 2)))
     else:
         query = rotate(torch.bmm(last, W_Q), stack.rotation[-1])
-        scores = _products(query, rotate(project(read.formed(), W_K), stack.rotation))
+        scores = _products(query, rotate(project(state.all_tokens(), W_K), stack.rotation))
     return functional.softmax(scores + stack.logits[:, :, -1], -1)
 
 
@@ -275,19 +276,19 @@ class _Scores(torch.autograd.Function):
 
 def _times(A: Tensor, x: Tensor) -> Tensor:
     """A matrix a sequence, `[E, S, T, T]`, times its vectors or another, `[E, S, T, *]`."""
-    return torch.bmm(_each(A), _each(x)).view(*A.shape[:3], -1)
+    return torch.bmm(_flat(A), _flat(x)).view(*A.shape[:3], -1)
 
 
 def _products(rows: Tensor, x: Tensor) -> Tensor:
     """A row a sequence, `[E, S, d]`, times each of its vectors `[E, S, T, d]`, `[E, S, T]`."""
-    return torch.bmm(_each(rows[:, :, None]), _each(x).transpose(1, 2)).view(x.shape[:3])
+    return torch.bmm(_flat(rows[:, :, None]), _flat(x).transpose(1, 2)).view(x.shape[:3])
 
 
 def _mean(shares: Tensor, x: Tensor) -> Tensor:
     """The sum of a sequence's vectors `[E, S, T, d]`, each times its share `[E, S, T]`, `[E, S, d]`."""
-    return torch.bmm(_each(shares[:, :, None]), _each(x)).view(*x.shape[:2], x.shape[3])
+    return torch.bmm(_flat(shares[:, :, None]), _flat(x)).view(*x.shape[:2], x.shape[3])
 
 
-def _each(x: Tensor) -> Tensor:
+def _flat(x: Tensor) -> Tensor:
     """One matrix a sequence, `[E, S, T, *]` -> `[E S, T, *]`."""
     return x.reshape(-1, *x.shape[2:])

@@ -15,18 +15,18 @@ import pandas as pd
 
 from position_bias.emergence.accuracy_gaps import AS_RELEASED, final_gaps
 from position_bias.verdicts.judge import Statistic, judge, table
-from position_bias.verdicts.registry import Predicted
+from position_bias.verdicts.registry import Prediction
 from position_card.core import artifacts
 
 NETWORKS = {f"gaussian/plain/causal/{encoding}": encoding for encoding in ("none", "rope", "decay")}
 DEPTHS = (2, 4, 6)
 STAGES = (0.3, 0.7)  # shares of the answers that are a label of the context
-PAIR, COPIED = "first-last", "in_context"  # quantities of curves.csv
+PAIR, IN_CONTEXT = "first-last", "in_context"  # quantities of curves.csv
 OF_NETWORK = ["encoding", "depth", "seed"]
 COLUMNS = ["vocabulary", "study", "bias", "mask", "residual", "omega", *OF_NETWORK, "iteration", "quantity", "value"]
 
 
-def read(evidence: Iterable[Path]) -> pd.DataFrame:
+def read_curves(evidence: Iterable[Path]) -> pd.DataFrame:
     """The curves of the groups, among those of these tables, whose coordinates are drawn as the released code does.
 
     Raises InputError where a table cannot be used.
@@ -34,12 +34,12 @@ def read(evidence: Iterable[Path]) -> pd.DataFrame:
     groups = sorted({path.parent for path in evidence})
     runs = {group: artifacts.read_table(group / "runs.csv", ["coordinates"]) for group in groups}
     as_released = [group for group, of_group in runs.items() if set(of_group["coordinates"]) == {"released"}]
-    found = [artifacts.read_table(group / "curves.csv", COLUMNS)[COLUMNS] for group in as_released]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
+    tables = [artifacts.read_table(group / "curves.csv", COLUMNS)[COLUMNS] for group in as_released]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
 
 
 def released_code_checks(
-    curves: pd.DataFrame, predictions: Mapping[str, list[Predicted]], level: float
+    curves: pd.DataFrame, predictions: Mapping[str, list[Prediction]], level: float
 ) -> pd.DataFrame:
     """Verdicts in the schema of `verdict.COLUMNS`. A network that is not there yet has rows without a value."""
     return table("emergence", "paper", judge(released_code_statistics(curves), predictions, level))
@@ -47,15 +47,15 @@ def released_code_checks(
 
 def released_code_statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
     """What is predicted of depths and encodings at the end of training, and of depths at each stage."""
-    started = curves[OF_NETWORK].drop_duplicates()
+    all_networks = curves[OF_NETWORK].drop_duplicates()
     final = final_gaps(curves).query("pair == @PAIR")[[*OF_NETWORK, "gap"]]
-    at_end = _by_network(final, started)
+    at_end = _by_network(final, all_networks)
     for depth in DEPTHS:
         gaps = {name: at_end[name, depth] for name in NETWORKS}
         yield _statistic("released code: first-last gap", gaps, {"depth": depth}, [depth])
     yield from _depths("released code: first-last gap by depth", at_end, {})
     for stage in STAGES:
-        by_network = _by_network(at_stage(curves, stage), started)
+        by_network = _by_network(at_stage(curves, stage), all_networks)
         yield from _depths("released code: first-last gap by depth at a stage", by_network, {"stage": stage})
 
 
@@ -64,15 +64,15 @@ def at_stage(curves: pd.DataFrame, stage: float) -> pd.DataFrame:
 
     It is interpolated by the share that is copied, between the first test that has the stage and the test before.
     """
-    asked = curves[curves["quantity"].isin([PAIR, COPIED])]
-    tests = asked.pivot(index=[*OF_NETWORK, "iteration"], columns="quantity", values="value").sort_index()
+    of_quantities = curves[curves["quantity"].isin([PAIR, IN_CONTEXT])]
+    tests = of_quantities.pivot(index=[*OF_NETWORK, "iteration"], columns="quantity", values="value").sort_index()
     rows = []
-    for network, along in tests.groupby(OF_NETWORK):
-        copied, gap = along[COPIED].to_numpy(float), along[PAIR].to_numpy(float)
-        there = np.flatnonzero(copied >= stage)
-        reached = there[0] if len(there) else 0
-        between = slice(reached - 1, reached + 1)
-        value = np.interp(stage, copied[between], gap[between]) if reached else np.nan
+    for network, course in tests.groupby(OF_NETWORK):
+        in_context, gap = course[IN_CONTEXT].to_numpy(float), course[PAIR].to_numpy(float)
+        at_or_above = np.flatnonzero(in_context >= stage)
+        first = at_or_above[0] if len(at_or_above) else 0
+        bracket = slice(first - 1, first + 1)
+        value = np.interp(stage, in_context[bracket], gap[bracket]) if first else np.nan
         rows.append((*network, float(value)))
     return pd.DataFrame(rows, columns=[*OF_NETWORK, "gap"])
 
@@ -80,9 +80,9 @@ def at_stage(curves: pd.DataFrame, stage: float) -> pd.DataFrame:
 Gaps = dict[tuple[str, int], pd.Series]  # of a network at a depth, by the seeds that were started
 
 
-def _by_network(gaps: pd.DataFrame, started: pd.DataFrame) -> Gaps:
+def _by_network(gaps: pd.DataFrame, all_networks: pd.DataFrame) -> Gaps:
     """A seed that diverged has NaN; a network that was not trained has no seed."""
-    whole = started.merge(gaps, how="left", on=OF_NETWORK)
+    whole = all_networks.merge(gaps, how="left", on=OF_NETWORK)
     return {
         (name, depth): whole[(whole["encoding"] == encoding) & (whole["depth"] == depth)].set_index("seed")["gap"]
         for name, encoding in NETWORKS.items()
@@ -92,16 +92,18 @@ def _by_network(gaps: pd.DataFrame, started: pd.DataFrame) -> Gaps:
 
 def _depths(name: str, gaps: Gaps, setting: Mapping[str, object]) -> Iterator[Statistic]:
     """A statistic from each depth to the next: what the deeper network has more, at the seeds of both."""
-    for than, deeper in pairwise(DEPTHS):
-        changes = {network: (gaps[network, deeper] - gaps[network, than]) for network in NETWORKS}
-        both = {network: gaps[network, deeper].index.intersection(gaps[network, than].index) for network in NETWORKS}
-        shared = {network: change.loc[both[network]] for network, change in changes.items()}
-        yield _statistic(name, shared, {"deeper": deeper, "than": than, **setting}, [deeper, than])
+    for shallower, deeper in pairwise(DEPTHS):
+        changes = {network: (gaps[network, deeper] - gaps[network, shallower]) for network in NETWORKS}
+        seeds = {
+            network: gaps[network, deeper].index.intersection(gaps[network, shallower].index) for network in NETWORKS
+        }
+        common = {network: change.loc[seeds[network]] for network, change in changes.items()}
+        yield _statistic(name, common, {"deeper": deeper, "than": shallower, **setting}, [deeper, shallower])
 
 
 def _statistic(
     name: str, by_network: Mapping[str, pd.Series], setting: Mapping[str, object], depths: Sequence[int]
 ) -> Statistic:
-    seen = {network: pd.Series(False, index=values.index) for network, values in by_network.items()}
-    of = {network: [f"{network}/depth{depth}{AS_RELEASED}" for depth in depths] for network in by_network}
-    return Statistic(name, pd.DataFrame(by_network, dtype=float), setting, wording=NETWORKS, seen=seen, of=of)
+    marks = {network: pd.Series(False, index=values.index) for network, values in by_network.items()}
+    of_columns = {network: [f"{network}/depth{depth}{AS_RELEASED}" for depth in depths] for network in by_network}
+    return Statistic(name, pd.DataFrame(by_network, dtype=float), setting, wording=NETWORKS, seen=marks, of=of_columns)

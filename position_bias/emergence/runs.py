@@ -47,10 +47,10 @@ def network(name: str, decay: float) -> Network:
 
     `decay` is the slope of a decay mask. Raises ValueError where the name is none.
     """
-    named = NAME.fullmatch(name)
-    if named is None:
+    match = NAME.fullmatch(name)
+    if match is None:
         raise ValueError(f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none")
-    mask, with_reach, reach, encoding = cast(tuple[Any, Any, str | None, Any], named.groups())
+    mask, with_reach, reach, encoding = cast(tuple[Any, Any, str | None, Any], match.groups())
     return Network(mask or with_reach, encoding, int(reach or 0), decay if encoding == "decay" else 0.0)
 
 
@@ -91,14 +91,14 @@ STUDIES = {
 }
 
 # Which vocabulary and study a figure shows, under the name of its file
-Shown = dict[str, tuple[str, str]]
-BY_DEPTH: Shown = {
+FigureStudies = dict[str, tuple[str, str]]
+BY_DEPTH: FigureStudies = {
     "fig4": ("gaussian", "plain"),
     "fig5": ("gaussian", "residual"),
     "fig9": ("fixed", "plain"),
     "fig10": ("fixed", "residual"),
 }
-BY_BIAS: Shown = {
+BY_BIAS: FigureStudies = {
     "fig3": ("gaussian", "ends"),
     "fig6a": ("gaussian", "first"),
     "fig6b": ("gaussian", "middle"),
@@ -109,8 +109,8 @@ BY_BIAS: Shown = {
     "fig11d": ("fixed", "last"),
 }
 PRINTED_DEPTHS = {"plain": (2, 4, 6), "residual": (2, 4, 6, 8, 10)}  # layers that the paper shows (K.1, K.2)
-OF_MAPS: Shown = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
-OF_SINKS: Shown = {
+OF_MAPS: FigureStudies = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
+OF_SINKS: FigureStudies = {
     "fig8a": ("gaussian", "plain"),
     "fig8b": ("gaussian", "window"),
     "fig8c": ("gaussian", "prefix"),
@@ -118,19 +118,19 @@ OF_SINKS: Shown = {
     "fig13b": ("fixed", "window"),
     "fig13c": ("fixed", "prefix"),
 }
-OF_RESIDUAL_SINKS: Shown = {  # our addition: the paper does not say which networks Figure 8 shows
+OF_RESIDUAL_SINKS: FigureStudies = {  # our addition: the paper does not say which networks Figure 8 shows
     "fig8a": ("gaussian", "residual"),
     "fig8b": ("gaussian", "residual-window"),
     "fig8c": ("gaussian", "residual-prefix"),
 }
-ALL_SINKS = OF_SINKS | {f"{figure}_residual": shown for figure, shown in OF_RESIDUAL_SINKS.items()}
+ALL_SINKS = OF_SINKS | {f"{figure}_residual": key for figure, key in OF_RESIDUAL_SINKS.items()}
 # What tables are of: all that a figure shows, and the fixed vocabulary without anisotropy.
 IN_TABLES = tuple(dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *ALL_SINKS.values(), ("isotropic", "plain")]))
 
 
-def printed(*figures: Shown) -> dict[tuple[str, str], str]:
+def figure_names(*figures: FigureStudies) -> dict[tuple[str, str], str]:
     """The vocabulary and study of each of the figures -> its name in the paper, as in Figure 4."""
-    return {shown: name.replace("fig", "Figure ") for of_kind in figures for name, shown in of_kind.items()}
+    return {key: name.replace("fig", "Figure ") for of_kind in figures for name, key in of_kind.items()}
 
 
 def study(name: str, networks: Sequence[str], decay: float) -> Study:
@@ -138,7 +138,7 @@ def study(name: str, networks: Sequence[str], decay: float) -> Study:
 
     Raises KeyError for another study, ValueError for another name.
     """
-    return replace(STUDIES[name], networks=tuple(network(one, decay) for one in networks))
+    return replace(STUDIES[name], networks=tuple(network(network_name, decay) for network_name in networks))
 
 
 # Runs
@@ -155,7 +155,7 @@ class Run(NamedTuple):
         return f"{self.vocabulary}/{self.study}/depth{self.depth}"
 
     @property
-    def shown(self) -> tuple[str, str]:
+    def key(self) -> tuple[str, str]:
         """Vocabulary and study, by which figures choose."""
         return self.vocabulary, self.study
 
@@ -165,27 +165,27 @@ class Run(NamedTuple):
         return self.depth == SHALLOW
 
 
-def runs(emergence: Emergence, *shown: tuple[str, str]) -> list[Run]:
+def runs(emergence: Emergence, *studies: tuple[str, str]) -> list[Run]:
     """The runs of studies, each a pair of vocabulary and study, at every depth; none where no network is trained."""
     return [
         Run(vocabulary, study, depth)
-        for vocabulary, study in shown
+        for vocabulary, study in studies
         if emergence["networks"][study]
         for depth in emergence["depths"][vocabulary].get(study, [SHALLOW])
     ]
 
 
-def with_mask_alone(emergence: Emergence, shown: tuple[str, str]) -> list[Run]:
+def with_mask_alone(emergence: Emergence, key: tuple[str, str]) -> list[Run]:
     """The shallow run of a study, where it trains a network without positional encoding; else none."""
-    if all(network(name, emergence["decay"]).encoding != "none" for name in emergence["networks"][shown[1]]):
+    if all(network(name, emergence["decay"]).encoding != "none" for name in emergence["networks"][key[1]]):
         return []
-    return [run for run in runs(emergence, shown) if run.shallow]
+    return [run for run in runs(emergence, key) if run.shallow]
 
 
 def seeds(emergence: Emergence, study: str, depth: int) -> list[int]:
     """The seeds that a study is trained from at a depth."""
-    of, kind = emergence["seeds"], "ends" if study == "ends" else "shallow" if depth <= SHALLOW else "deep"
-    return list(range(of["first"], of["first"] + of[kind]))
+    numbers, kind = emergence["seeds"], "ends" if study == "ends" else "shallow" if depth <= SHALLOW else "deep"
+    return list(range(numbers["first"], numbers["first"] + numbers[kind]))
 
 
 def training(emergence: Emergence, study: str) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def training(emergence: Emergence, study: str) -> dict[str, Any]:
     return emergence["training"] | {"iterations": emergence["training"]["iterations"][kind]}
 
 
-def kept_groups(tables: Iterable[str], *shown: tuple[str, str], settings: Convention = "paper") -> list[str]:
+def kept_groups(tables: Iterable[str], *studies: tuple[str, str], settings: Convention = "paper") -> list[str]:
     """The folders in evidence/ that have networks of these studies, by their tables runs.csv.
 
     Their tokens are drawn as the paper prints it, or as the released code has it. Raises InputError where one of these
@@ -203,7 +203,7 @@ def kept_groups(tables: Iterable[str], *shown: tuple[str, str], settings: Conven
     groups: dict[str, None] = {}
     for path in tables:
         for run, coordinates in _kept_runs(path):
-            if run.shown in shown and coordinates == settings:
+            if run.key in studies and coordinates == settings:
                 groups[str(Path(path).parent)] = None
     return list(groups)
 

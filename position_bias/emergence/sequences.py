@@ -22,19 +22,19 @@ class World:
     items: Tensor  # [S, K, d] class means, already mixed and scaled
     label_of: Tensor  # [S, K] the label of a class
     labels: Tensor  # [S, L, d] the tokens of the labels
-    shared: Tensor  # [S, d] the common direction of a fixed vocabulary
+    common: Tensor  # [S, d] the common direction of a fixed vocabulary
 
 
 def world(task: RetrievalTask, seeds: Sequence[int], device: str) -> World:
-    """Draw the classes, the labels and the shared direction of every seed."""
-    items, label_of, labels, shared = [], [], [], []
+    """Draw the classes, the labels and the common direction of every seed."""
+    items, label_of, labels, common = [], [], [], []
     for seed in seeds:
         generator = _generator(device, seed, "world")
         items.append(_normal(task, (task.classes, task.width), generator))
         labels.append(_normal(task, (task.labels, task.width), generator))
-        shared.append(_normal(task, (task.width,), generator))
+        common.append(_normal(task, (task.width,), generator))
         label_of.append(torch.randint(task.labels, (task.classes,), generator=generator, device=device))
-    directions = torch.stack(shared)
+    directions = torch.stack(common)
     means = _class_vectors(task, torch.stack(items), directions[:, None])
     return World(means, torch.stack(label_of), torch.stack(labels), directions)
 
@@ -58,7 +58,7 @@ class RetrievalBatches:
 
     def __call__(self, iteration: int) -> tuple[Tensor, Tensor]:
         """The batch of an iteration, whichever were drawn before."""
-        return self.made_of(*self.draw(iteration))
+        return self.assemble(*self.draw(iteration))
 
     def draw(self, iteration: int) -> tuple[Tensor, ...]:
         """The random numbers of a batch: uniform ones and, for a Gaussian vocabulary, Gaussian ones."""
@@ -74,7 +74,7 @@ class RetrievalBatches:
                 noise[index].normal_(generator=generator)
         return tuple(draws)
 
-    def made_of(self, uniform: Tensor, *noise: Tensor) -> tuple[Tensor, Tensor]:
+    def assemble(self, uniform: Tensor, *noise: Tensor) -> tuple[Tensor, Tensor]:
         """The batch that these random numbers make."""
         task = self.task
         S, M, C = len(self.seeds), self.batch, task.classes_shown
@@ -88,8 +88,8 @@ class RetrievalBatches:
         index[..., 0::2] = of_item
         index[..., 1::2] = labels[..., :-1] + task.classes
         tokens = functional.embedding(index + self.rows, self.table)
-        for around in noise:
-            tokens[:, :, 0::2].add_(around, alpha=_noise_scale(task))
+        for of_copy in noise:
+            tokens[:, :, 0::2].add_(of_copy, alpha=_noise_scale(task))
         return tokens, labels[..., -1]
 
 
@@ -125,11 +125,11 @@ def novel(
         )
     means, labels_of, order, noise = map(torch.stack, zip(*parts, strict=True))
     slots = _arrangement(task, order)
-    shared = world.shared[:, None, None]
+    common = world.common[:, None, None]
     if omega == "fresh":
         generators = [_generator(device, seed, "fresh omega", part) for seed in seeds]
-        shared = torch.stack([_normal(task, (sequences, 1, task.width), generator) for generator in generators])
-    vectors = _class_vectors(task, means, shared)
+        common = torch.stack([_normal(task, (sequences, 1, task.width), generator) for generator in generators])
+    vectors = _class_vectors(task, means, common)
     items = vectors.gather(2, slots[..., None].expand(-1, -1, -1, task.width))
     queries = items
     if task.vocabulary == "gaussian":
@@ -169,11 +169,11 @@ def _normal(task: RetrievalTask, shape: tuple[int, ...], generator: torch.Genera
     return torch.randn(shape, generator=generator, device=generator.device) * task.spread
 
 
-def _class_vectors(task: RetrievalTask, means: Tensor, shared: Tensor) -> Tensor:
+def _class_vectors(task: RetrievalTask, means: Tensor, common: Tensor) -> Tensor:
     """Return (mu + a omega) / sqrt(1 + a^2) of anisotropy a (App. L), or mu / sqrt(1 + eps^2) before noise (App. J)."""
     if task.vocabulary == "gaussian":
         return means / math.sqrt(1 + task.noise**2)
-    return (means + task.anisotropy * shared) / math.sqrt(1 + task.anisotropy**2)
+    return (means + task.anisotropy * common) / math.sqrt(1 + task.anisotropy**2)
 
 
 def _noise_scale(task: RetrievalTask) -> float:
@@ -183,13 +183,13 @@ def _noise_scale(task: RetrievalTask) -> float:
 
 def _distinct(uniform: Tensor, classes: int) -> Tensor:
     """Different classes for each sequence from uniform numbers `[..., C]`: the c-th is one of those not yet taken."""
-    chosen: list[Tensor] = []
+    draws: list[Tensor] = []
     for c, number in enumerate(uniform.unbind(-1)):
         rank = (number * (classes - c)).long().clamp_(max=classes - c - 1)
-        for taken in torch.stack(chosen, -1).sort(-1).values.unbind(-1) if chosen else ():
-            rank = rank + (rank >= taken)
-        chosen.append(rank)
-    return torch.stack(chosen, -1)
+        for earlier in torch.stack(draws, -1).sort(-1).values.unbind(-1) if draws else ():
+            rank = rank + (rank >= earlier)
+        draws.append(rank)
+    return torch.stack(draws, -1)
 
 
 def _arrangement(task: RetrievalTask, uniform: Tensor) -> Tensor:

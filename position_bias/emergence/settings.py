@@ -90,8 +90,8 @@ class Sinks:
 
     def __post_init__(self) -> None:
         if self.threshold not in self.thresholds:
-            known = ", ".join(map(str, self.thresholds))
-            raise ValueError(f"threshold = {self.threshold} is not one of emergence.sinks.thresholds: {known}")
+            thresholds = ", ".join(map(str, self.thresholds))
+            raise ValueError(f"threshold = {self.threshold} is not one of emergence.sinks.thresholds: {thresholds}")
 
 
 @section
@@ -130,17 +130,17 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     emergence = config["emergence"]
     tokens = task.Numbers(**emergence["task"]).tokens
     for name, networks in emergence["networks"].items():
-        for one in study(name, networks, emergence["decay"]).networks:
-            found, masks = f"emergence.networks.{name} = {one.mask_name}/{one.encoding}", STUDIES[name].masks
-            if one.mask not in masks:
-                yield f"{found} has a mask that this study does not compare; use {' or '.join(masks)}"
-            elif one.reach > tokens:
-                yield f"{found} reaches over more than a sequence's tokens; give at most {tokens}"
+        for of_study in study(name, networks, emergence["decay"]).networks:
+            entry, masks = f"emergence.networks.{name} = {of_study.mask_name}/{of_study.encoding}", STUDIES[name].masks
+            if of_study.mask not in masks:
+                yield f"{entry} has a mask that this study does not compare; use {' or '.join(masks)}"
+            elif of_study.reach > tokens:
+                yield f"{entry} reaches over more than a sequence's tokens; give at most {tokens}"
     for key in ("sequences_along", "sequences"):
         if emergence["testing"][key] < emergence["task"]["items"]:
             count, items = emergence["testing"][key], emergence["task"]["items"]
             yield f"emergence.testing.{key} = {count} leaves positions without a test; give {items} or more"
-    trained = [name for name, networks in emergence["networks"].items() if networks]
-    for kept in config["evidence"]["emergence"]:
-        if kept.split("/")[1] not in trained:
-            yield f"evidence.emergence = {kept} is of no study that is trained; use one of {', '.join(trained)}"
+    studies = [name for name, networks in emergence["networks"].items() if networks]
+    for run in config["evidence"]["emergence"]:
+        if run.split("/")[1] not in studies:
+            yield f"evidence.emergence = {run} is of no study that is trained; use one of {', '.join(studies)}"

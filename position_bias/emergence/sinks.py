@@ -15,7 +15,9 @@ from position_bias.small_networks.ensemble import Parameters
 from position_card.rollout import attention
 from position_card.rollout.attention import Array
 
-FEW = 5  # tokens: a query that reads fewer has a weight above 1/FEW on one of them, whatever it attends to
+LEAST_TOKENS = (
+    5  # tokens: a query that reads fewer has a weight above 1/LEAST_TOKENS on one of them, whatever it attends to
+)
 PART = 250  # sequences whose attention is in memory at once, at most
 
 
@@ -25,10 +27,10 @@ def sink_metric(maps: Array, mask: attention.Mask, thresholds: Sequence[float], 
     The share, of the queries that `mask` lets read token j, of those whose weight on it exceeds the threshold. Only
     queries are counted that read at least so many tokens; NaN where none of them reads token j.
     """
-    counted = mask.sum(axis=1) >= least
-    above = np.stack([(maps[..., counted, :] > threshold).sum(axis=-2) for threshold in thresholds], axis=-2)
-    readers = mask[counted].sum(axis=0)
-    return (above / np.where(readers > 0, readers, np.nan)).mean(axis=-3)
+    queries = mask.sum(axis=1) >= least
+    counts = np.stack([(maps[..., queries, :] > threshold).sum(axis=-2) for threshold in thresholds], axis=-2)
+    readers = mask[queries].sum(axis=0)
+    return (counts / np.where(readers > 0, readers, np.nan)).mean(axis=-3)
 
 
 def uniform_attention(mask: attention.Mask) -> Array:
@@ -57,9 +59,9 @@ def measure_sinks(
     for index, member in enumerate(members):
         stack = networks.stack(task, [member.network], depth, residual, "cpu", torch.float64)
         mask = networks.mask(task, member.network)
-        trained = {name: value[index : index + 1] for name, value in weights.items()}
-        untrained = networks.initial(task, depth, [member.seed], "cpu")
-        for omega, (state, parameters) in product(task.omegas, {"trained": trained, "untrained": untrained}.items()):
+        final = {name: value[index : index + 1] for name, value in weights.items()}
+        initial = networks.initial(task, depth, [member.seed], "cpu")
+        for omega, (state, parameters) in product(task.omegas, {"trained": final, "untrained": initial}.items()):
             metric, mean, example = _over_sequences(
                 task, member.seed, parameters, stack, mask, count, thresholds, omega
             )
@@ -92,9 +94,9 @@ def _over_sequences(
     metrics, totals, examples = [], [], []
     part = max(1, PART // task.items) * task.items  # as many for every answer position
     for start in range(0, count, part):
-        drawn = sequences.novel(task, world, [seed], min(part, count - start), ("sinks", start), omega)
-        tokens, _ = sequences.plain_set(drawn)
-        _, of_members = networks.represented(weights, stack, tokens.double())
+        batch = sequences.novel(task, world, [seed], min(part, count - start), ("sinks", start), omega)
+        tokens, _ = sequences.plain_set(batch)
+        _, of_members = networks.represent(weights, stack, tokens.double())
         maps = of_members[0].transpose(0, 1).numpy()  # [S, layers, T, T]
         metrics.append(_both_metrics(maps, mask, thresholds).sum(axis=1))
         totals.append(maps.sum(axis=0))
@@ -104,7 +106,7 @@ def _over_sequences(
 
 def _both_metrics(maps: Array, mask: attention.Mask, thresholds: Sequence[float]) -> Array:
     """Return the metric of all queries and that of later ones, `[2, ..., thresholds, T]`."""
-    return np.stack([sink_metric(maps, mask, thresholds, least) for least in (1, FEW)])
+    return np.stack([sink_metric(maps, mask, thresholds, least) for least in (1, LEAST_TOKENS)])
 
 
 def _rows(member: Member, state: str, metrics: Array, thresholds: Sequence[float]) -> pd.DataFrame:

@@ -75,8 +75,8 @@ class Numbers:
     @property
     def copying_chance(self) -> float:
         """Return the accuracy of naming the label of a random item in the context."""
-        same = self.burstiness / self.items
-        return same + (1 - same) / self.labels
+        share = self.burstiness / self.items
+        return share + (1 - share) / self.labels
 
     @property
     def largest_gap(self) -> float:

@@ -90,7 +90,7 @@ def window_bound(floor: Array, n: int, window: int, layers: int) -> Array:
 
 
 def window_constant(floor: Array, n: int, window: int) -> Array:
-    """Return A constant with which Theorem 4.2 holds: C = (1 - eps) (1 - (n - 1) eps^R)^(-(R - 1) / 2R), `[D]`.
+    """Return a constant with which Theorem 4.2 holds: C = (1 - eps) (1 - (n - 1) eps^R)^(-(R - 1) / 2R), `[D]`.
 
     The paper says that there is one, and prints none. Proof. Every row from the second on admits two tokens or more, so
     A^(0) gives no token j > 1 more than 1 - eps. Of the t layers above it, any R in a row give every earlier token at
@@ -138,19 +138,19 @@ def layers_to_half(n: int, window: int) -> float:
     average. What is lost among the first w tokens, where steps are shorter, is of the order of log w.
     """
     masses = _masses_without_content(n, window)
-    layers, before, mass = 0, 1.0, 1.0
+    layers, previous, mass = 0, 1.0, 1.0
     while mass > 0.5:
-        layers, before, mass = layers + 1, mass, next(masses)
-    return layers - (0.5 - mass) / (before - mass)
+        layers, previous, mass = layers + 1, mass, next(masses)
+    return layers - (0.5 - mass) / (previous - mass)
 
 
 def _masses_without_content(n: int, window: int) -> Iterator[float]:
     attention = masked_softmax(np.zeros((n, n)), sliding_window_mask(n, window))
-    beyond = np.ones(n)
-    beyond[0] = 0.0
+    masses = np.ones(n)
+    masses[0] = 0.0
     while True:
-        beyond = attention @ beyond
-        yield float(beyond.max())
+        masses = attention @ masses
+        yield float(masses.max())
 
 
 def rate(curve: Array) -> float:
@@ -166,16 +166,16 @@ def walk_length(n: int, window: int) -> int:
 
 def _log_bound(constant: Array, loss: Array, earlier: npt.ArrayLike, exponent: npt.ArrayLike) -> Array:
     """Log of constant[D] (1 - earlier[J] loss[D])^exponent[T], `[T, D, J]`. Raises ValueError for a base <= 0."""
-    lost = loss[:, None] * np.asarray(earlier)
-    if lost.max() >= 1:
-        raise ValueError(f"a layer would take {lost.max():.3g} of the mass; the theorem asks for less than 1")
-    return np.log(constant)[:, None] + np.asarray(exponent)[:, None, None] * np.log1p(-lost)
+    loss_of_layers = loss[:, None] * np.asarray(earlier)
+    if loss_of_layers.max() >= 1:
+        raise ValueError(f"a layer would take {loss_of_layers.max():.3g} of the mass; the theorem asks for less than 1")
+    return np.log(constant)[:, None] + np.asarray(exponent)[:, None, None] * np.log1p(-loss_of_layers)
 
 
 def share_of_bound(products: Array, log_bound: Array) -> Array:
     """Largest P_ij over its bound for each draw, `[D]`; the bounds `[T, D, J]` are those of the last J tokens j."""
-    beyond = products[..., -log_bound.shape[-1] :].max(axis=-2)  # over i
-    return np.exp(_log(beyond) - log_bound).max(axis=(0, -1))
+    masses = products[..., -log_bound.shape[-1] :].max(axis=-2)  # over i
+    return np.exp(_log(masses) - log_bound).max(axis=(0, -1))
 
 
 def mass_beyond(products: Array, centres: int) -> Array:
@@ -192,16 +192,16 @@ def mass_bound(floor: Array, layers: int, centres: int = 1, steps: int = 1) -> A
     return (1 - centres * floor**steps) ** blocks[:, None]
 
 
-def prefix_ratio(attention: Array, products: Array, prefix: int, *, printed: bool) -> Array:
+def prefix_ratio(attention: Array, products: Array, prefix: int, *, as_printed: bool) -> Array:
     """Appendix C: return the smallest P_ik / P_ik' over its bound, for prefix tokens k, k' and all i and t > 0, `[D]`.
 
     The bound is the smallest A^(0)_lk / A^(0)_lk' over the tokens l that i can stand on after layers 1..t: all l up to
-    max(i, K). Printed is min(i, K). That forgets the tokens behind the prefix, which have weight at every finite t, and
-    for i < K also some of the prefix, which keep theirs.
+    max(i, K). The paper prints min(i, K) (`as_printed`). That forgets the tokens behind the prefix, which have weight
+    at every finite t, and for i < K also some of the prefix, which keep theirs.
     """
     n = attention.shape[-1]
     bound = np.minimum.accumulate(_ratios(attention[0], prefix), axis=-2)  # over l, [D, n, K (K - 1)]
-    last = (np.minimum if printed else np.maximum)(np.arange(1, n + 1), prefix) - 1
+    last = (np.minimum if as_printed else np.maximum)(np.arange(1, n + 1), prefix) - 1
     return (_ratios(products[1:], prefix) / bound[:, last]).min(axis=(0, -2, -1))
 
 
@@ -226,9 +226,9 @@ def by_distance(matrix: Array) -> tuple[Array, Array]:
     """Return the smallest and largest entry M_ij, j <= i, at each distance i - j = 0..n - 1, both `[..., n]`."""
     n = matrix.shape[-1]
     diagonals = [matrix.diagonal(-x, -2, -1) for x in range(n)]
-    least = np.stack([entries.min(axis=-1) for entries in diagonals], axis=-1)
-    most = np.stack([entries.max(axis=-1) for entries in diagonals], axis=-1)
-    return least, most
+    smallest = np.stack([entries.min(axis=-1) for entries in diagonals], axis=-1)
+    largest = np.stack([entries.max(axis=-1) for entries in diagonals], axis=-1)
+    return smallest, largest
 
 
 def log_paths(depth: npt.ArrayLike, distance: npt.ArrayLike) -> Array:
@@ -268,9 +268,9 @@ def decay_floor(spread: Array, decay: float) -> Array:
 
 def decay_ratio(attention: Array, decay: float) -> tuple[Array, Array]:
     """Lemma 4.4: return the smallest and largest A_ij e^((i-j) m) of each draw, both `[D]`."""
-    least, most = by_distance(attention)
+    smallest, largest = by_distance(attention)
     scale = np.exp(decay * np.arange(attention.shape[-1]))
-    return (least * scale).min(axis=(0, -1)), (most * scale).max(axis=(0, -1))
+    return (smallest * scale).min(axis=(0, -1)), (largest * scale).max(axis=(0, -1))
 
 
 def path_bounds(layers: int, exponent: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -280,17 +280,18 @@ def path_bounds(layers: int, exponent: Array, low: Array, high: Array) -> tuple[
     """
     n = exponent.shape[-1]
     depth = np.arange(layers)[:, None, None]
-    below, above = np.broadcast_to(exponent, (2, layers, len(low), n))
+    lower, upper = np.broadcast_to(exponent, (2, layers, len(low), n))
     paths = log_paths(depth, np.arange(n))
-    return paths + (depth + 1) * np.log(low)[:, None] - below, paths + (depth + 1) * np.log(high)[:, None] - above
+    return paths + (depth + 1) * np.log(low)[:, None] - lower, paths + (depth + 1) * np.log(high)[:, None] - upper
 
 
-def path_ratio(least: Array, most: Array, log_lower: Array, log_upper: Array) -> tuple[Array, Array]:
+def path_ratio(smallest: Array, largest: Array, log_lower: Array, log_upper: Array) -> tuple[Array, Array]:
     """Return the smallest P_ij over its bound from below, and the largest over that from above, both `[D]`.
 
-    `least` and `most` are the extremes of P_ij at each distance and depth (`by_distance`), `[T, D, n]` as their bounds.
+    `smallest` and `largest` are the extremes of P_ij at each distance and depth (`by_distance`), `[T, D, n]` as
+    the logs of their bounds.
     """
-    return np.exp(_log(least) - log_lower).min(axis=(0, -1)), np.exp(_log(most) - log_upper).max(axis=(0, -1))
+    return np.exp(_log(smallest) - log_lower).min(axis=(0, -1)), np.exp(_log(largest) - log_upper).max(axis=(0, -1))
 
 
 def last_rows(attention: Array, layers: int) -> Array:
@@ -412,8 +413,8 @@ def rope_logit_range(rotary: Rotary) -> tuple[Array, Array]:
     other way round.
     """
     weakest, strongest = rotary.weakest[:, None, None], rotary.strongest[:, None, None]
-    turned = np.arange(rotary.n)[:, None] * rotary.angle * rotary.multiples
-    far, near = np.cos(turned + rotary.slack), np.cos(np.maximum(turned - rotary.slack, 0))
+    angles = np.arange(rotary.n)[:, None] * rotary.angle * rotary.multiples
+    far, near = np.cos(angles + rotary.slack), np.cos(np.maximum(angles - rotary.slack, 0))
     lower = np.where(far >= 0, weakest, strongest) * far
     upper = np.where(near >= 0, strongest, weakest) * near
     return lower.sum(axis=-1), upper.sum(axis=-1)
@@ -427,9 +428,9 @@ def single_constants(logits: Array, rotary: Rotary) -> tuple[Array, Array]:
     where it is negative, the other way round. Constants may differ between layers; the worst layer is returned. For two
     dimensions, and a slack below pi / 4: a larger one may leave no distance for one of the two.
     """
-    turned, (least, most) = np.arange(rotary.n) * rotary.angle, by_distance(logits)
-    far, near = np.cos(turned + rotary.slack), np.cos(np.abs(turned - rotary.slack))
-    minimum, maximum = least / far, most / near
+    angles, (smallest, largest) = np.arange(rotary.n) * rotary.angle, by_distance(logits)
+    far, near = np.cos(angles + rotary.slack), np.cos(np.abs(angles - rotary.slack))
+    minimum, maximum = smallest / far, largest / near
     lower = minimum[..., far < 0].max(axis=-1) / minimum[..., far > 0].min(axis=-1)
     upper = maximum[..., near > 0].max(axis=-1) / maximum[..., near < 0].min(axis=-1)
     return lower.max(axis=0), upper.max(axis=0)
@@ -469,9 +470,9 @@ def gaussian_ratio(products: Array, layers: int, rotary: Rotary) -> tuple[Array,
     (Appendix G).
     """
     constants = rope_constants(rotary)
-    below = np.broadcast_to(constants.fast[:, None] * rotary.reach, (layers, len(constants.fast), rotary.n))
-    above = constants.slow[:, None] * rotary.reach / np.arange(1, layers + 1)[:, None, None]
-    bounds = path_bounds(layers, np.stack([below, above]), constants.floor, constants.ceiling)
+    lower = np.broadcast_to(constants.fast[:, None] * rotary.reach, (layers, len(constants.fast), rotary.n))
+    upper = constants.slow[:, None] * rotary.reach / np.arange(1, layers + 1)[:, None, None]
+    bounds = path_bounds(layers, np.stack([lower, upper]), constants.floor, constants.ceiling)
     return path_ratio(*by_distance(products), *bounds)
 
 
@@ -482,8 +483,8 @@ def paths_through(matrices: int, distance: int) -> int:
 
 def least_squares_of_steps(steps: int, distance: int) -> int:
     """Smallest sum of squares of `steps` whole steps over `distance` (Eq. 16), which is that of an even split."""
-    each, more = divmod(distance, steps)
-    return (steps - more) * each**2 + more * (each + 1) ** 2
+    quotient, remainder = divmod(distance, steps)
+    return (steps - remainder) * quotient**2 + remainder * (quotient + 1) ** 2
 
 
 def rope_profile(depth: int, angle: float, distance: npt.ArrayLike) -> Array:
@@ -522,7 +523,7 @@ class QuarterTurn:
     """
 
     rows: Array  # [T, X + 1]
-    turned: Array  # (x theta)^2, [X + 1]
+    squared_angles: Array  # (x theta)^2, [X + 1]
     strength: float  # |q| |k|
     least: float  # weight that one of the last X + 1 tokens gives itself, at least
     most: float  # and at most
@@ -535,10 +536,10 @@ class QuarterTurn:
         upper one, but for rounding, at a quarter turn of one layer, too.
         """
         layers = np.arange(1, len(self.rows) + 1)[:, None, None]
-        below = np.broadcast_to(self.strength / 2 * self.turned, (len(layers), 1, len(self.turned)))
-        above = 4 * self.strength / pi**2 * self.turned / layers
+        lower = np.broadcast_to(self.strength / 2 * self.squared_angles, (len(layers), 1, len(self.squared_angles)))
+        upper = 4 * self.strength / pi**2 * self.squared_angles / layers
         low, high = np.array([self.least]), np.array([self.most])
-        return path_bounds(len(layers), np.stack([below, above]), low, high)
+        return path_bounds(len(layers), np.stack([lower, upper]), low, high)
 
     def coefficients(self) -> Array:
         """Return c of binom(t + x, x) e^(-c x^2 theta^2) at each depth that joins the ends, x = 0 and a quarter, `[T]`.
@@ -546,19 +547,19 @@ class QuarterTurn:
         The steeper attention is, the nearer it comes to |q| |k| (t + 1) (1 - cos(y / (t + 1))) / y^2, y a quarter turn,
         as an even split of the distance outweighs all other paths.
         """
-        depth, furthest = np.arange(len(self.rows)), len(self.turned) - 1
-        fallen = np.log(self.rows[:, 0] / self.rows[:, -1])
-        return (fallen + log_paths(depth, furthest)) / self.turned[-1]
+        depth, furthest = np.arange(len(self.rows)), len(self.squared_angles) - 1
+        decrease = np.log(self.rows[:, 0] / self.rows[:, -1])
+        return (decrease + log_paths(depth, furthest)) / self.squared_angles[-1]
 
 
 def quarter_turn(tokens: int, layers: int) -> QuarterTurn:
     """Follow content-free RoPE attention of `STRENGTH` with `tokens` tokens through 1, 2, ... `layers` layers."""
     angle, furthest = _half_turn(tokens), (tokens - 1) // 2
     attention = rope_attention(tokens, angle, STRENGTH)
-    itself = attention.diagonal()[-furthest - 1 :]
-    turned = np.square(angle * np.arange(furthest + 1, dtype=np.float64))
+    on_diagonal = attention.diagonal()[-furthest - 1 :]
+    squared_angles = np.square(angle * np.arange(furthest + 1, dtype=np.float64))
     rows = last_rows(attention, layers)[:, : furthest + 1]
-    return QuarterTurn(rows, turned, STRENGTH, float(itself.min()), float(itself.max()))
+    return QuarterTurn(rows, squared_angles, STRENGTH, float(on_diagonal.min()), float(on_diagonal.max()))
 
 
 # What the figure draws
@@ -579,7 +580,7 @@ def convergence(tokens: int, layers: int, draws: int, seed: int) -> pd.DataFrame
     curves = []
     for name, (mask, centres, steps) in masks.items():
         uniform = masked_softmax(np.zeros((layers, 1, tokens, tokens)), mask)
-        free, drawn = (
+        free, with_content = (
             mass_beyond(products(attention), centres).max(axis=-1)
             for attention in (uniform, masked_softmax(contents, mask))
         )
@@ -588,8 +589,8 @@ def convergence(tokens: int, layers: int, draws: int, seed: int) -> pd.DataFrame
             "layers": np.arange(1, layers + 1),
             "value": free[:, 0],
             "bound": mass_bound(smallest_weight(uniform, mask), layers, centres, steps)[:, 0],
-            "low": drawn.min(axis=1),
-            "high": drawn.max(axis=1),
+            "low": with_content.min(axis=1),
+            "high": with_content.max(axis=1),
         }
         curves.append(pd.DataFrame(curve))
     return pd.concat(curves, ignore_index=True)
@@ -630,14 +631,14 @@ def decay_peaks(tokens: int) -> pd.DataFrame:
     of `DEPTHS`: decay (m), depth (t), peak and critical. Peak is the measured distance from the last token (`peak`),
     and critical is x* (`decay_peak`), not rounded.
     """
-    measured = []
+    peaks = []
     for m in DECAYS:
         rows = last_rows(content_free_attention(tokens, [m])[0], max(DEPTHS) + 1)
-        measured += [
+        peaks += [
             {"decay": m, "depth": t, "peak": peak(rows[t]), "critical": decay_peak(t, m)}
             for t in range(1, max(DEPTHS) + 1)
         ]
-    return pd.DataFrame(measured)
+    return pd.DataFrame(peaks)
 
 
 def rope_peaks(tokens: int) -> pd.DataFrame:
@@ -645,11 +646,11 @@ def rope_peaks(tokens: int) -> pd.DataFrame:
 
     One observation a row: angle (theta_1), depth (t) and peak (measured).
     """
-    measured = []
+    peaks = []
     for angle in _half_turn(tokens) * np.array(TURNS):
         rows = last_rows(rope_attention(tokens, angle, STRENGTH), max(DEPTHS) + 1)
-        measured += [{"angle": angle, "depth": t, "peak": peak(rows[t])} for t in DEPTHS]
-    return pd.DataFrame(measured)
+        peaks += [{"angle": angle, "depth": t, "peak": peak(rows[t])} for t in DEPTHS]
+    return pd.DataFrame(peaks)
 
 
 def _half_turn(tokens: int) -> float:

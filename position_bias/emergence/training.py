@@ -35,13 +35,13 @@ class Member:
         return {"mask": self.network.mask_name, "encoding": self.network.encoding, "seed": self.seed}
 
 
-def labelled(members: Sequence[Member]) -> list[dict[str, Any]]:
+def member_labels(members: Sequence[Member]) -> list[dict[str, Any]]:
     """Return what a file of weights says of its members: their labels, and slopes of the decay mask."""
     return [{**member.labels(), "slope": member.network.slope} for member in members]
 
 
-def named(labels: Sequence[Mapping[str, Any]]) -> list[Member]:
-    """Return the members of which `labelled` says this."""
+def members_from_labels(labels: Sequence[Mapping[str, Any]]) -> list[Member]:
+    """Return the members of which `member_labels` says this."""
     return [
         Member(runs.network(f"{label['mask']}/{label['encoding']}", label["slope"]), label["seed"]) for label in labels
     ]
@@ -82,7 +82,10 @@ def train(
     does not depend on its stack. A killed call resumes from `place`. Raises InputError where no member stays finite.
     """
     largest = 10 if place.device == "cpu" else 256  # members that a CPU's cache holds, or that fill a GPU
-    parts = {place.apart(f"stack{index}"): of for index, of in enumerate(stacks(study.networks, seeds, largest))}
+    parts = {
+        place.apart(f"stack{index}"): stack_members
+        for index, stack_members in enumerate(stacks(study.networks, seeds, largest))
+    }
     for stale in {*place.folder.glob("stack*")} - {part.folder for part in parts}:  # of a run with more members
         shutil.rmtree(stale)
     outcomes = [_train_stack(task, study, depth, members, setting, part) for part, members in parts.items()]
@@ -98,12 +101,12 @@ def train(
     )
 
 
-def stacks(of: Sequence[Network], seeds: Sequence[int], largest: int) -> list[list[Member]]:
+def stacks(study_networks: Sequence[Network], seeds: Sequence[int], largest: int) -> list[list[Member]]:
     """Put the members in stacks of at most `largest`, with RoPE apart from without, those of a seed side by side.
 
     Stacks of a kind are about equally large: what an iteration costs beside arithmetic, it costs once a stack.
     """
-    members = [Member(network, seed) for seed, network in product(seeds, of)]
+    members = [Member(network, seed) for seed, network in product(seeds, study_networks)]
     kinds = [[m for m in members if (m.network.encoding == "rope") == rotary] for rotary in (False, True)]
     return [
         [kind[index] for index in part]
@@ -133,14 +136,14 @@ def evaluate(
     totals = torch.zeros(len(task.omegas), len(pairs) + task.items, 1, device=rows.device)
     at_once = max(PARTS[rows.device.type], task.items)  # so that the first part has every answer position
     for part, (place, omega) in product(range(-(-count // at_once)), enumerate(task.omegas)):
-        drawn = sequences.novel(task, world, seeds, min(at_once, count - part * at_once), (draw, part), omega)
-        in_context = drawn.labels[rows]
+        batch = sequences.novel(task, world, seeds, min(at_once, count - part * at_once), (draw, part), omega)
+        in_context = batch.labels[rows]
         for index, (position, twin) in enumerate(pairs):
-            tokens, labels = sequences.pair_set(drawn, position, twin)
+            tokens, labels = sequences.pair_set(batch, position, twin)
             right = _judge(answer(tokens), labels[rows], in_context)
             hits[:, place, index] += right.sum(1)
             totals[place, index] += right.shape[1]
-        tokens, labels = sequences.plain_set(drawn)
+        tokens, labels = sequences.plain_set(batch)
         right = _judge(answer(tokens), labels[rows], in_context)
         for position in range(task.items):
             of_position = right[:, position :: task.items]
@@ -151,8 +154,8 @@ def evaluate(
 
 def _judge(logits: Tensor, labels: Tensor, in_context: Tensor) -> Tensor:
     """Whether each answer is right, and whether it is a label of the context, `[E, M, 2]`."""
-    named = logits.argmax(-1)
-    return torch.stack([named == labels, (named[..., None] == in_context).any(-1)], -1).float()
+    answers = logits.argmax(-1)
+    return torch.stack([answers == labels, (answers[..., None] == in_context).any(-1)], -1).float()
 
 
 def _train_stack(
@@ -166,7 +169,7 @@ def _train_stack(
     draw, loss, observe = _batches_and_tests(task, study, depth, members, setting, place.device)
     names = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding}" for member in members)
     seeds = {member.seed for member in members}
-    trained = ensemble.train(
+    result = ensemble.train(
         networks.initial(task, depth, [member.seed for member in members], place.device, study.placement),
         draw,
         loss,
@@ -178,11 +181,11 @@ def _train_stack(
         settings=[study.bias, study.residual, study.placement, asdict(task), asdict(setting), *map(asdict, members)],
         description=f"depth {depth}, {', '.join(names)}, seeds {', '.join(map(str, sorted(seeds)))}",
     )
-    finite = [index for index in range(len(members)) if index not in trained.diverged]
+    finite = [index for index in range(len(members)) if index not in result.divergences]
     return StudyOutcome(
         members=[members[index] for index in finite],
-        weights={name: value[finite].cpu() for name, value in trained.parameters.items()},
-        curves=pd.DataFrame(_rows(task, members, trained)),
+        weights={name: value[finite].cpu() for name, value in result.parameters.items()},
+        curves=pd.DataFrame(_rows(task, members, result)),
     )
 
 
@@ -200,8 +203,8 @@ def _batches_and_tests(
     of_members = [member.network for member in members]
     stack = networks.stack(task, of_members, depth, study.residual, device, placement=study.placement)
 
-    def loss(weights: Mapping[str, Tensor], *drawn: Tensor) -> Tensor:
-        tokens, targets = batches.made_of(*drawn)
+    def loss(weights: Mapping[str, Tensor], *batch: Tensor) -> Tensor:
+        tokens, targets = batches.assemble(*batch)
         if not one_each:
             tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
         return ensemble.mean_cross_entropy(networks.label_logits(weights, stack, tokens), targets)
@@ -216,21 +219,21 @@ def _batches_and_tests(
     return batches.draw, loss, observe
 
 
-def _rows(task: RetrievalTask, members: list[Member], trained: TrainingResult) -> Iterator[dict[str, Any]]:
+def _rows(task: RetrievalTask, members: list[Member], result: TrainingResult) -> Iterator[dict[str, Any]]:
     """The curves of every member as long as it is finite; the loss is the mean since the test before."""
     pairs = sequences.test_sets(task)
     sets = [*pairs, *((position, 0) for position in range(1, task.items + 1))]
     for index, member in enumerate(members):
-        lost = trained.diverged.get(index, np.inf)
-        for place, iteration in enumerate(trained.observed_at):
-            if iteration >= lost:
+        divergence = result.divergences.get(index, np.inf)
+        for place, iteration in enumerate(result.observed_at):
+            if iteration >= divergence:
                 break
             at = {**member.labels(), "iteration": iteration}
-            values = trained.observed[place, index].ravel().tolist()
+            values = result.observations[place, index].ravel().tolist()
             numbers = [*zip(product(task.omegas, sets, MEASURES), values, strict=True)]
             if place:
-                since = trained.losses[trained.observed_at[place - 1] : iteration, index]
-                loss = float(since.mean(dtype=np.float64))
+                window = result.losses[result.observed_at[place - 1] : iteration, index]
+                loss = float(window.mean(dtype=np.float64))
                 numbers.insert(0, ((task.omegas[0], (0, 0), "loss"), loss))
             for (omega, (answer, twin), quantity), value in numbers:
                 yield {**at, "omega": omega, "quantity": quantity, "answer": answer, "twin": twin, "value": value}

@@ -10,7 +10,7 @@ from position_bias.language_models.settings import TRAINED_CONTEXT
 from position_card.core.runtime import InputError
 from position_card.models.families import FALCON_OFF, without_double_alibi
 
-BUILT: dict[str, Callable[[int, int], dict[str, Any]]] = {
+BUILDERS: dict[str, Callable[[int, int], dict[str, Any]]] = {
     # by model type: what a configuration says beside its size, for a training length and a hidden width
     "bloom": lambda context, hidden: {},
     # the library refuses longer sequences, and ALiBi takes them
@@ -31,8 +31,8 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
     `architecture` holds layers, heads, hidden and initializer_range; `context` is the training length.
     Raises InputError for an unknown family.
     """
-    if family not in BUILT:
-        raise InputError(f"config: models.*.family = {family!r} cannot be built; use one of {', '.join(BUILT)}")
+    if family not in BUILDERS:
+        raise InputError(f"config: models.*.family = {family!r} cannot be built; use one of {', '.join(BUILDERS)}")
     config = AutoConfig.for_model(
         family,
         vocab_size=vocabulary,
@@ -40,7 +40,7 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
         num_hidden_layers=architecture["layers"],
         num_attention_heads=architecture["heads"],
         hidden_size=architecture["hidden"],
-        **BUILT[family](context, architecture["hidden"]),
+        **BUILDERS[family](context, architecture["hidden"]),
     )
     torch.manual_seed(seed)
     return without_double_alibi(AutoModelForCausalLM.from_config(config, attn_implementation="eager"))

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-SHOWN = {"bloom": "bloom-mini", "mpt": "mpt-mini", "falcon": "falcon-mini"}  # the small models of the default run
+NAMES_SHOWN = {"bloom": "bloom-mini", "mpt": "mpt-mini", "falcon": "falcon-mini"}  # the small models of the default run
 
 
 def shown_name(model: str) -> str:
     """Return what people read of a model: the key of `models` or `hub_models`, and of a small model another name."""
-    return SHOWN.get(model, model)
+    return NAMES_SHOWN.get(model, model)
 
 
 def with_shown_names(table: pd.DataFrame) -> pd.DataFrame:

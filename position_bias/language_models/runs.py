@@ -40,15 +40,15 @@ def checkpoints(config: Config, models: Iterable[str], at: Iterable[int] | None 
     Models of the hub are trained already, and stand at the last.
     """
     last = config["training"]["steps"]
-    chosen = [last] if at is None else list(at)
-    found: list[Checkpoint] = []
+    steps_asked = [last] if at is None else list(at)
+    result: list[Checkpoint] = []
     for model in models:
         if model not in config["hub_models"]:
-            trained = trainings(config, [model])
-            found += [Checkpoint(model, f"seed{training.seed}/step{step}") for training in trained for step in chosen]
-        elif last in chosen:
-            found.append(Checkpoint(model, "hub"))
-    return found
+            runs = trainings(config, [model])
+            result += [Checkpoint(model, f"seed{run.seed}/step{step}") for run in runs for step in steps_asked]
+        elif last in steps_asked:
+            result.append(Checkpoint(model, "hub"))
+    return result
 
 
 def trainings(config: Config, models: Iterable[str]) -> list[TrainingRun]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from position_bias.workflow.section import Bounds, Count, Given, Items, Name, Names, Rate, Saving, Seed, Words, section
+from position_bias.workflow.section import Bounds, Count, Items, Name, Names, Rate, Saving, Seed, Text, Words, section
 from position_card.models.source import is_directory, is_package
 from position_card.rollout.attention import uneven_heads
 
@@ -16,7 +16,7 @@ TRAINED_CONTEXT = (
     2048  # tokens that an MPT or a Llama trained here takes, or as many as it is trained on where that is more
 )
 
-Source = Annotated[Given, "id on the Hugging Face hub, or a directory that starts with a slash or a dot"]
+Source = Annotated[Text, "id on the Hugging Face hub, or a directory that starts with a slash or a dot"]
 ModelSource = Annotated[Source, "id on the hub, a directory that starts with a slash or a dot, or package:NAME"]
 Pin = Annotated[str, Words("^([0-9a-f]{40}|[0-9a-f]{64})$", "40 or 64 hexadecimal digits")]
 Revision = Annotated[Pin | None, "commit of the hub, or sha256 of the file of a package; null for a directory"]
@@ -39,11 +39,11 @@ class HubDataset:
     source: Source
     revision: Revision
     subset: Annotated[
-        Given | None,
+        Text | None,
         "name of the part of the data set that is read, of a directory its folder, or null where it has but one",
     ]
-    split: Annotated[Given, "split that is read"]
-    column: Annotated[Given, "column that holds the text"]
+    split: Annotated[Text, "split that is read"]
+    column: Annotated[Text, "column that holds the text"]
     documents: Annotated[Count, "documents that are fetched; each long enough one gives a prompt, its first n tokens"]
 
     def __post_init__(self) -> None:
@@ -71,14 +71,14 @@ class Lengths:
 
     def __post_init__(self) -> None:
         purposes: dict[int, str] = {}
-        for purpose, length in self.named():
-            if other := purposes.get(length.tokens):
+        for purpose, length in self.by_purpose():
+            if namesake := purposes.get(length.tokens):
                 raise ValueError(
-                    f"{purpose}.tokens = {length.tokens} is that of lengths.{other} too; give each its own"
+                    f"{purpose}.tokens = {length.tokens} is that of lengths.{namesake} too; give each its own"
                 )
             purposes[length.tokens] = purpose
 
-    def named(self) -> list[tuple[str, Length]]:
+    def by_purpose(self) -> list[tuple[str, Length]]:
         """Every length with the key that it stands at."""
         more = [(f"more.{place}", length) for place, length in enumerate(self.more)]
         return [("heatmap", self.heatmap), ("standard", self.standard), ("long", self.long), *more]
@@ -190,8 +190,8 @@ def _check_pinned(source: str, revision: str | None) -> None:
     if not is_directory(source) and revision is None:
         raise ValueError(f"revision = None leaves the hub's {source!r} unpinned; name a commit")
     if revision is not None and len(revision) != (64 if is_package(source) else 40):
-        pinned = "a package by the sha256 of its file" if is_package(source) else "the hub's by its commit"
-        raise ValueError(f"revision = {revision!r} does not pin {source!r}: pin {pinned}")
+        pin = "a package by the sha256 of its file" if is_package(source) else "the hub's by its commit"
+        raise ValueError(f"revision = {revision!r} does not pin {source!r}: pin {pin}")
 
 
 def faults(config: Config) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _unknown_names(config: Config) -> Iterator[str]:
     offline, measure = list(config["datasets"]), config["measure"]
     models = [*config["models"], *config["hub_models"]]
     texts = [*offline, *config["hub_datasets"]]
-    for key, names, known, of in (
+    for key, names, choices, homes in (
         ("tokenizer.datasets", config["tokenizer"]["datasets"], offline, "datasets"),
         ("training.datasets", config["training"]["datasets"], offline, "datasets"),
         ("measure.datasets", measure["datasets"], texts, "datasets or hub_datasets"),
@@ -218,8 +218,8 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
     ):
         for name in names:
-            if name not in known:
-                yield f"{key} = {name!r} is not in {of}; use one of {', '.join(known)}"
+            if name not in choices:
+                yield f"{key} = {name!r} is not in {homes}; use one of {', '.join(choices)}"
 
 
 def _sources(config: Config) -> Iterator[str]:
@@ -264,15 +264,15 @@ def _sources(config: Config) -> Iterator[str]:
 def _lengths(config: Config) -> Iterator[str]:
     """A line for each length that is longer than what is kept of it, and for each that is longer than a model takes."""
     lengths = config["lengths"]
-    named = [(purpose, lengths[purpose]["tokens"]) for purpose in ("heatmap", "standard", "long")]
-    named += [(f"more.{place}", length["tokens"]) for place, length in enumerate(lengths["more"])]
+    purposes = [(purpose, lengths[purpose]["tokens"]) for purpose in ("heatmap", "standard", "long")]
+    purposes += [(f"more.{place}", length["tokens"]) for place, length in enumerate(lengths["more"])]
     for purpose in ("heatmap", "standard"):
-        if (tokens := lengths[purpose]["tokens"]) > (most := config["measure"]["matrices_up_to"]):
+        if (tokens := lengths[purpose]["tokens"]) > (longest := config["measure"]["matrices_up_to"]):
             yield (
-                f"lengths.{purpose}.tokens = {tokens} is more than measure.matrices_up_to = {most}, so that no "
-                f"matrices of content and attention would be kept; give at most {most}, or raise that"
+                f"lengths.{purpose}.tokens = {tokens} is more than measure.matrices_up_to = {longest}, so that no "
+                f"matrices of content and attention would be kept; give at most {longest}, or raise that"
             )
-    for purpose, tokens in named:
+    for purpose, tokens in purposes:
         limit = max(config["training"]["context"], TRAINED_CONTEXT)
         for name, model in config["models"].items():
             if model["family"] in ("mpt", "llama") and tokens > limit:

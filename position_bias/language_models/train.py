@@ -74,11 +74,11 @@ def train(
             "lower it or add to training.datasets"
         )
     folder = place.folder
-    kept = {*snapshots, recipe.steps}
+    snapshot_steps = {*snapshots, recipe.steps}
     model.to(place.device).train()
     optimizer = adamw(model, recipe)
-    run = _fingerprint(model, tokens, held_out, asdict(recipe), seed, sorted(kept), place.device, bf16)
-    done, losses, clock = _resume(folder, run, kept, model, optimizer)
+    run = _fingerprint(model, tokens, held_out, asdict(recipe), seed, sorted(snapshot_steps), place.device, bf16)
+    steps_done, losses, clock = _resume(folder, run, snapshot_steps, model, optimizer)
 
     def keep(step: int) -> None:
         losses["test"][step] = loss = evaluate(model, held_out, recipe.batch)
@@ -87,12 +87,12 @@ def train(
         with whole_directory(folder / f"step{step}") as partial:
             save(model, partial)
 
-    if done == 0 and 0 in kept:
+    if steps_done == 0 and 0 in snapshot_steps:
         keep(0)
-    for step in progress(range(done + 1, recipe.steps + 1), "training", recipe.steps, done):
+    for step in progress(range(steps_done + 1, recipe.steps + 1), "training", recipe.steps, steps_done):
         windows = torch.from_numpy(batch(tokens, recipe, seed, step)).to(place.device)
         losses["train"][step] = _update(model, optimizer, windows, recipe, step, bf16)
-        if step in kept:
+        if step in snapshot_steps:
             keep(step)
         if step % place.checkpoint_every == 0 or step == recipe.steps:
             tensors = checkpoint.training_state(model.named_parameters(), optimizer.state)
@@ -127,8 +127,8 @@ def adamw(model: torch.nn.Module, recipe: TrainingRecipe) -> torch.optim.AdamW:
 def batch(tokens: NDArray[np.integer], recipe: TrainingRecipe, seed: int, step: int) -> NDArray[np.int64]:
     """The windows of one step, drawn with replacement; int64 [batch, context]."""
     windows = np.lib.stride_tricks.sliding_window_view(tokens, recipe.context)
-    chosen = np.random.default_rng([seed, step]).integers(len(windows), size=recipe.batch)
-    return windows[chosen].astype(np.int64)
+    starts = np.random.default_rng([seed, step]).integers(len(windows), size=recipe.batch)
+    return windows[starts].astype(np.int64)
 
 
 def summed_loss(logits: Tensor, tokens: Tensor) -> Tensor:
@@ -164,9 +164,9 @@ def _update(
     return float(loss_value)
 
 
-def _require_finite(step: int, *measured: tuple[str, float]) -> None:
-    if not all(math.isfinite(value) for _, value in measured):
-        values = ", ".join(f"{name} {value:.4g}" for name, value in measured)
+def _require_finite(step: int, *numbers: tuple[str, float]) -> None:
+    if not all(math.isfinite(value) for _, value in numbers):
+        values = ", ".join(f"{name} {value:.4g}" for name, value in numbers)
         raise InputError(
             f"training diverged at step {step}: {values}; lower training.learning_rate or raise training.warmup"
         )
@@ -195,7 +195,7 @@ def _fingerprint(
 
 
 def _resume(
-    folder: Path, run: str, kept: set[int], model: "PreTrainedModel", optimizer: torch.optim.AdamW
+    folder: Path, run: str, snapshot_steps: set[int], model: "PreTrainedModel", optimizer: torch.optim.AdamW
 ) -> tuple[int, Losses, checkpoint.Clock]:
     """Load the checkpoint of this very run, if there is one; return the steps done, the losses so far and the clock.
 
@@ -203,9 +203,9 @@ def _resume(
     """
     path = folder / checkpoint.NAME
     state = checkpoint.resumed(path, run, "training")
-    missing = [step for step in kept if state and step <= state.step and not (folder / f"step{step}").is_dir()]
-    if missing:
-        log.warning("training: starts over, since %s is past step %d, whose model is gone", path, min(missing))
+    gone = [step for step in snapshot_steps if state and step <= state.step and not (folder / f"step{step}").is_dir()]
+    if gone:
+        log.warning("training: starts over, since %s is past step %d, whose model is gone", path, min(gone))
     elif state:
         checkpoint.restore(state.tensors, model.named_parameters(), optimizer.state)
         log.info("training: resumed after step %d", state.step)

@@ -26,10 +26,10 @@ import pandas as pd
 from position_bias.emergence import accuracy_gaps
 from position_bias.layernorm.settings import NETWORKS
 from position_bias.verdicts.judge import Estimate, Statistic, judge, table, worst
-from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
+from position_bias.verdicts.registry import PRETRAINED, Prediction, predictions
 from position_card.core.artifacts import TensorFile
 
-UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"  # states of training of a language model
+AT_STEP_0, OF_HUB = "untrained (step 0)", "of the hub"  # states of training of a language model
 NUMBERS = ["measured", "low", "high", "n"]  # of an estimate
 BOUND = ["bound", "margin"]  # of a prediction, where they depend on how much was simulated
 COLUMNS = ["statistic", "setting", "network", "other", *NUMBERS, *BOUND]
@@ -54,12 +54,12 @@ def verdicts(
     `layernorm.training.train`, and `tests` those of retrieval networks.
     """
     curves = accuracy_gaps.curves(tests[tests["encoding"] == "none"])
-    registered, models = predictions(predicted, "layernorm"), recency_of_models(grams)
+    by_statistic, models = predictions(predicted, "layernorm"), recency_of_models(grams)
     pretrained = models["model"].isin(decoders)
-    measured = chain(read_estimates(theory), norm_statistics(random, trained, models[~pretrained], curves))
-    here = table("layernorm", scale, judge(measured, registered, level))
-    of_decoders = table("layernorm", PRETRAINED, judge(_language_models(models[pretrained]), registered, level))
-    return pd.concat([here, of_decoders], ignore_index=True)
+    of_networks = chain(read_estimates(theory), norm_statistics(random, trained, models[~pretrained], curves))
+    of_this_run = table("layernorm", scale, judge(of_networks, by_statistic, level))
+    of_decoders = table("layernorm", PRETRAINED, judge(_language_models(models[pretrained]), by_statistic, level))
+    return pd.concat([of_this_run, of_decoders], ignore_index=True)
 
 
 def norm_statistics(
@@ -71,7 +71,7 @@ def norm_statistics(
     networks without positional encoding.
     """
     yield from _random_weights(random)
-    yield from _trained(trained)
+    yield from _trained_decoders(trained)
     yield from _language_models(models)
     yield from _retrieval(curves)
 
@@ -105,28 +105,28 @@ def _random_weights(table: pd.DataFrame) -> Iterator[Statistic]:
         yield Statistic(f"{quantity}, random weights", of_heads, {"residual": f"{residual:g}"}, of=RANDOM_WEIGHTS)
 
 
-def _trained(table: pd.DataFrame) -> Iterator[Statistic]:
+def _trained_decoders(table: pd.DataFrame) -> Iterator[Statistic]:
     """What would settle the claim: decoders trained with and without norms on sequences whose order says nothing.
 
     A layer's position is the mean over its heads. What is learnt is the loss before training less that after it, and
     the position after training less that before it.
     """
-    measured = {
+    of_layers = {
         key: by_norm.reindex(columns=list(NETWORKS))
         for key, by_norm in _by_network(table, "quantity", "state", "layer")
     }
-    before, after = (
-        {layer: by_norm for (*key, layer), by_norm in measured.items() if key == ["position", state]}
+    at_start, at_end = (
+        {layer: by_norm for (*key, layer), by_norm in of_layers.items() if key == ["position", state]}
         for state in ("untrained", "trained")
     )
-    yield Statistic("loss learnt", measured["loss", "untrained", 0] - measured["loss", "trained", 0], of=DECODERS)
-    yield Statistic("position before training", pd.concat(before.values()).groupby("seed").mean(), of=DECODERS)
-    yield Statistic("position in layer 1", after[1], of=DECODERS)
-    for layer in (layer for layer in after if layer > 1):
+    yield Statistic("loss learnt", of_layers["loss", "untrained", 0] - of_layers["loss", "trained", 0], of=DECODERS)
+    yield Statistic("position before training", pd.concat(at_start.values()).groupby("seed").mean(), of=DECODERS)
+    yield Statistic("position in layer 1", at_end[1], of=DECODERS)
+    for layer in (layer for layer in at_end if layer > 1):
         setting = {"layer": layer}
-        yield Statistic("position", after[layer], setting, of=DECODERS)
-        yield Statistic("position learnt", after[layer] - before[layer], setting, of=DECODERS)
-        yield Statistic(f"Gram of {_depth(layer)}, trained", measured["gram", "trained", layer], setting, of=DECODERS)
+        yield Statistic("position", at_end[layer], setting, of=DECODERS)
+        yield Statistic("position learnt", at_end[layer] - at_start[layer], setting, of=DECODERS)
+        yield Statistic(f"Gram of {_depth(layer)}, trained", of_layers["gram", "trained", layer], setting, of=DECODERS)
 
 
 def _language_models(table: pd.DataFrame) -> Iterator[Statistic]:
@@ -137,7 +137,7 @@ def _language_models(table: pd.DataFrame) -> Iterator[Statistic]:
     """
     for model, of_model in table[table["layer"] > 1].groupby("model", sort=False):
         states = {*of_model["state"]}
-        for state in sorted(states if states == {OF_HUB} else states | {UNTRAINED}):
+        for state in sorted(states if states == {OF_HUB} else states | {AT_STEP_0}):
             by_document = of_model[of_model["state"] == state].groupby("document")["value"].mean()
             yield Statistic("Gram of a model", by_document.to_frame("model"), {"model": model, "state": state})
 
@@ -152,9 +152,9 @@ def _retrieval(curves: pd.DataFrame) -> Iterator[Statistic]:
     by_norm = wide.rename(columns=NORMS).reindex(columns=list(NORMS.values()))
     for (vocabulary, depth, pair), gap in by_norm.groupby(level=alike):
         if gap[["pre", "post"]].notna().any(axis=None):
-            of = {norm: [f"{vocabulary}/{study}/causal/none/depth{depth}"] for study, norm in NORMS.items()}
+            of_columns = {norm: [f"{vocabulary}/{study}/causal/none/depth{depth}"] for study, norm in NORMS.items()}
             setting = {"vocabulary": vocabulary, "depth": depth}
-            yield Statistic(f"{pair} gap", gap.droplevel([0, 1, 2]), setting, of=of)
+            yield Statistic(f"{pair} gap", gap.droplevel([0, 1, 2]), setting, of=of_columns)
 
 
 # Language models, as a table
@@ -187,7 +187,7 @@ def _seed_and_state(checkpoint: str) -> tuple[str, str]:
     if checkpoint == "hub":
         return checkpoint, OF_HUB
     seed, step = re.findall(r"\d+", checkpoint)
-    return seed, f"trained (step {step})" if int(step) else UNTRAINED
+    return seed, f"trained (step {step})" if int(step) else AT_STEP_0
 
 
 # Estimates of statements on theory, and their table
@@ -204,15 +204,15 @@ def over_settings(
     return Statistic(name, pd.DataFrame(columns), setting, least_favourable, numbers=numbers)
 
 
-def least_favourable(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def least_favourable(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The estimate that speaks most against the prediction; the units of `values` are settings, each with NUMBERS.
 
     Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
     """
-    measured = worst(values.xs("measured", level=1), predicted, level).measured
+    value = worst(values.xs("measured", level=1), prediction, level).measured
     estimates = values.unstack()
-    chosen = estimates[estimates["measured"] == measured].iloc[0]
-    return Estimate(measured, float(chosen["low"]), float(chosen["high"]), int(chosen["n"]))
+    estimate = estimates[estimates["measured"] == value].iloc[0]
+    return Estimate(value, float(estimate["low"]), float(estimate["high"]), int(estimate["n"]))
 
 
 def tabulate(statistics: Iterable[Statistic]) -> pd.DataFrame:
@@ -220,9 +220,9 @@ def tabulate(statistics: Iterable[Statistic]) -> pd.DataFrame:
     frames = []
     for statistic in statistics:
         for network, values in statistic.table.items():
-            one, other = network if isinstance(network, tuple) else (network, "")
+            label, other = network if isinstance(network, tuple) else (network, "")
             setting = json.dumps(statistic.setting)
-            labels = {"statistic": statistic.name, "setting": setting, "network": one, "other": other}
+            labels = {"statistic": statistic.name, "setting": setting, "network": label, "other": other}
             numbers = {name: statistic.numbers.get(name, float("nan")) for name in BOUND}
             frames.append(values.unstack()[NUMBERS].assign(**labels, **numbers))
     return pd.concat(frames, ignore_index=True)[COLUMNS]

@@ -20,7 +20,7 @@ import pandas as pd
 
 from position_bias.layernorm import theory
 from position_bias.layernorm.checks import over_settings, tabulate
-from position_bias.layernorm.simulation import MASKS, PROFILES, RESIDUALS, MaskName, Norm, Sampling, Simulated
+from position_bias.layernorm.simulation import MASKS, PROFILES, RESIDUALS, MaskName, Norm, Sampling, SimulationResult
 from position_bias.verdicts.judge import Estimate, Statistic
 from position_card.measures.recency import FIRST_ROW, mean_size, recency, relative_recency
 from position_card.rollout.attention import Array
@@ -31,8 +31,8 @@ LAYERS = 4  # and its depth
 DEEPER = range(2, LAYERS + 1)  # layers that the mask can tell positions apart in
 DEEPEST = range(3, LAYERS + 1)  # those that the theorem on layer 2 says nothing of
 DEEP, DEEP_ALPHA = 12, 0.2  # our addition: as deep as small language models
-SHARED = 0.6  # anisotropy along all ones
-SCALED = (0.0, 0.2, 0.6)  # anisotropies at which scaling by 1/sqrt(d) is judged
+ALONG_ONES = 0.6  # anisotropy along all ones
+SCALED_ALPHAS = (0.0, 0.2, 0.6)  # anisotropies at which scaling by 1/sqrt(d) is judged
 
 NORMS: tuple[Norm, ...] = ("none", "rms")
 NAMES = {"none": "no norm", "rms": "RMSNorm", "layer": "LayerNorm"}
@@ -76,7 +76,7 @@ class Runs:
     sampling: Sampling
 
     @cached_property
-    def seen(self) -> dict[tuple[Norm, float, float], Simulated]:
+    def simulations(self) -> dict[tuple[Norm, float, float], SimulationResult]:
         """Simulate every norm, residual and anisotropy."""
         return {
             (norm, rho, alpha): self.sampling.run(norm, rho, alpha, LAYERS)
@@ -85,7 +85,7 @@ class Runs:
 
     def recency(self, norm: Norm, rho: float, alpha: float, layer: int) -> Array:
         """Recency of each sequence; layers count from 1."""
-        return self.seen[norm, rho, alpha].recency[:, layer - 1]
+        return self.simulations[norm, rho, alpha].recency[:, layer - 1]
 
     def profile_recency(self, profile: str, mask: MaskName, rho: float, layer: int) -> Array:
         """Recency of each sequence, with RMSNorm and embeddings of a profile; layers count from 1."""
@@ -100,7 +100,7 @@ class Runs:
 
 
 @cache
-def _profile(sampling: Sampling, profile: str, mask: MaskName, rho: float) -> Simulated:
+def _profile(sampling: Sampling, profile: str, mask: MaskName, rho: float) -> SimulationResult:
     return sampling.run_profile(profile, mask, rho, LAYERS)
 
 
@@ -129,12 +129,12 @@ def _mean(values: Array, level: float) -> Estimate:
     return Estimate(mean, low, high, len(values))
 
 
-def _less(values: Sequence[Array], others: Sequence[Array]) -> list[Array]:
+def _less(values: Sequence[Array], subtrahends: Sequence[Array]) -> list[Array]:
     """Sequence by sequence, in every setting."""
-    return [one - other for one, other in zip(values, others, strict=True)]
+    return [minuend - subtrahend for minuend, subtrahend in zip(values, subtrahends, strict=True)]
 
 
-def _below(scores: Array) -> Array:
+def _below_diagonal(scores: Array) -> Array:
     """Entries j < i of `[n, n]`."""
     return scores[np.tril_indices(scores.shape[-1], -1)]
 
@@ -149,13 +149,13 @@ def _closed_forms(runs: Runs) -> Iterator[Statistic]:
         scores: dict[str, list[float]] = {NAMES[norm]: [] for norm in NORMS}
         squares, largest = [], (1 + rho) ** 2
         for norm, alpha in product(NORMS, ALPHAS):
-            measured = runs.seen[norm, rho, alpha].scores[1]
-            expected = theory.second_scores(n, alpha, rho, strength, norm=norm == "rms", width=width)
+            simulation = runs.simulations[norm, rho, alpha].scores[1]
+            closed_form = theory.second_scores(n, alpha, rho, strength, norm=norm == "rms", width=width)
             size = largest if norm == "none" else 1.0
-            scores[NAMES[norm]].append(np.abs(_below(measured - expected)).max() / size)
+            scores[NAMES[norm]].append(np.abs(_below_diagonal(simulation - closed_form)).max() / size)
             if norm == "none":
                 norms = theory.squared_norms(n, alpha, rho, strength, width)
-                squares.append(np.abs(np.diagonal(measured) - norms).max() / largest)
+                squares.append(np.abs(np.diagonal(simulation) - norms).max() / largest)
         setting = {"residual": f"{rho:g}"}
         yield _worked_out("closed form of scores", setting, scores, bound=runs.close())
         yield _worked_out("closed form of squared norms", setting, {"no norm": squares}, bound=runs.close())
@@ -185,16 +185,16 @@ def _layer_2(runs: Runs) -> Iterator[Statistic]:
 
 def _three_tokens(runs: Runs) -> Iterator[Statistic]:
     """The first three tokens of a longer sequence: a causal decoder makes no difference."""
-    closed = theory.second_scores(3, 0.0, 1.0, 1.0, norm=True)
-    simulated = replace(runs.sampling, tokens=FIRST_ROW + 1, strength=1.0).run("rms", 1.0, 0.0, 2)
-    expected = {f"({i}, {j})": float(closed[i - 1, j - 1]) for i, j in PAIRS}
-    yield _worked_out("score of three tokens by the closed form", {}, expected)
+    closed_form = theory.second_scores(3, 0.0, 1.0, 1.0, norm=True)
+    simulation = replace(runs.sampling, tokens=FIRST_ROW + 1, strength=1.0).run("rms", 1.0, 0.0, 2)
+    scores = {f"({i}, {j})": float(closed_form[i - 1, j - 1]) for i, j in PAIRS}
+    yield _worked_out("score of three tokens by the closed form", {}, scores)
     for i, j in PAIRS:
-        score, error = simulated.scores[1, i - 1, j - 1], simulated.errors[1, i - 1, j - 1]
+        score, error = simulation.scores[1, i - 1, j - 1], simulation.errors[1, i - 1, j - 1]
         half, pair = runs.sampling.half_width * error, f"({i}, {j})"
-        measured = Estimate(score, score - half, score + half, runs.sampling.sequences)
-        numbers = {"bound": round(expected[pair], 4), "margin": 1 / runs.sampling.width}
-        yield over_settings("score of three tokens, simulated", {}, {pair: [measured]}, **numbers)
+        estimate = Estimate(score, score - half, score + half, runs.sampling.sequences)
+        numbers = {"bound": round(scores[pair], 4), "margin": 1 / runs.sampling.width}
+        yield over_settings("score of three tokens, simulated", {}, {pair: [estimate]}, **numbers)
 
 
 # Layers that only average: s = 0, rho = 0
@@ -203,16 +203,16 @@ def _three_tokens(runs: Runs) -> Iterator[Statistic]:
 def _averages(runs: Runs, limit_tokens: int) -> Iterator[Statistic]:
     n = runs.sampling.tokens
     later, earlier = (index + 1 for index in np.tril_indices(n, -1))
-    away = []
+    errors = []
     for alpha in ALPHAS:
         exact = theory.gram_recursion(n, alpha, 0.0, 0.0, 2, "pre")[1]
-        away.append(np.abs(_below(exact) - theory.second_scores_of_averages(later, earlier, alpha)).max())
-    yield _worked_out("averages: layer 2", {}, {"RMSNorm": away})
+        errors.append(np.abs(_below_diagonal(exact) - theory.second_scores_of_averages(later, earlier, alpha)).max())
+    yield _worked_out("averages: layer 2", {}, {"RMSNorm": errors})
 
     averaging = replace(runs.sampling, strength=0.0)
-    normed, unnormed = (averaging.run(norm, 0.0, 0.0, 3).scores for norm in ("rms", "none"))
-    away = np.abs(_below(normed[1]) - np.sqrt(earlier / later)).max()
-    yield _worked_out("averages: simulated layer 2", {}, {"RMSNorm": away}, bound=runs.close())
+    of_norm, of_no_norm = (averaging.run(norm, 0.0, 0.0, 3).scores for norm in ("rms", "none"))
+    errors = np.abs(_below_diagonal(of_norm[1]) - np.sqrt(earlier / later)).max()
+    yield _worked_out("averages: simulated layer 2", {}, {"RMSNorm": errors}, bound=runs.close())
 
     j = np.round(np.array(RATIOS) * limit_tokens).astype(int)
     scores, products = (
@@ -224,12 +224,14 @@ def _averages(runs: Runs, limit_tokens: int) -> Iterator[Statistic]:
     }
     yield _worked_out("averages: limit of layer 3", {"ratios": str(RATIOS), "tokens": limit_tokens}, limits)
 
-    with_norm, without = (_below(theory.gram_recursion(n, 0.0, 0.0, 0.0, 3, norm)[2]) for norm in ("pre", "none"))
-    simulated = {
-        "no norm": np.abs(_below(unnormed[2]) / without - 1).max(),
-        "RMSNorm": np.abs(_below(normed[2]) - with_norm).max(),
+    with_norm, no_norm = (
+        _below_diagonal(theory.gram_recursion(n, 0.0, 0.0, 0.0, 3, norm)[2]) for norm in ("pre", "none")
+    )
+    of_layer_3 = {
+        "no norm": np.abs(_below_diagonal(of_no_norm[2]) / no_norm - 1).max(),
+        "RMSNorm": np.abs(_below_diagonal(of_norm[2]) - with_norm).max(),
     }
-    yield _worked_out("averages: simulated layer 3", {}, simulated, bound=runs.close(2))
+    yield _worked_out("averages: simulated layer 3", {}, of_layer_3, bound=runs.close(2))
 
 
 # Depth
@@ -240,20 +242,20 @@ def _depth(runs: Runs) -> Iterator[Statistic]:
     deeper = list(product(ALPHAS, DEEPEST))
     for rho in RESIDUALS:
         setting = {"layers": f"{DEEPEST[0]}-{LAYERS}", "residual": f"{rho:g}"}
-        away = []
+        errors = []
         for alpha, layer in deeper:
-            expected = recency(theory.gram_recursion(n, alpha, rho, strength, layer, "pre")[-1])
-            away.append(abs(runs.recency("rms", rho, alpha, layer).mean() - expected))
+            by_recursion = recency(theory.gram_recursion(n, alpha, rho, strength, layer, "pre")[-1])
+            errors.append(abs(runs.recency("rms", rho, alpha, layer).mean() - by_recursion))
         bound = runs.close(LAYERS - 1)
-        yield _worked_out("recency of deeper layers less the recursion", setting, {"RMSNorm": away}, bound=bound)
-        recencies = {NAMES[norm]: [runs.recency(norm, rho, *where) for where in deeper] for norm in NORMS}
+        yield _worked_out("recency of deeper layers less the recursion", setting, {"RMSNorm": errors}, bound=bound)
+        recencies = {NAMES[norm]: [runs.recency(norm, rho, *pair) for pair in deeper] for norm in NORMS}
         yield _means(runs, "recency of deeper layers", setting, recencies)
     for rho in RESIDUALS:
         depth: dict[str, object] = {"layer": DEEP, "residual": f"{rho:g}", "anisotropy": f"{DEEP_ALPHA:g}"}
-        simulated = runs.sampling.run("none", rho, DEEP_ALPHA, DEEP)
-        last = simulated.recency[:, -1] / mean_size(simulated.scores[-1])
-        expected = relative_recency(theory.gram_recursion(n, DEEP_ALPHA, rho, strength, DEEP, "none")[-1])
-        sign = "above 0" if expected > 0 else "up to 0"
+        simulation = runs.sampling.run("none", rho, DEEP_ALPHA, DEEP)
+        last = simulation.recency[:, -1] / mean_size(simulation.scores[-1])
+        by_recursion = relative_recency(theory.gram_recursion(n, DEEP_ALPHA, rho, strength, DEEP, "none")[-1])
+        sign = "above 0" if by_recursion > 0 else "up to 0"
         yield _means(runs, f"relative recency, {sign} by the recursion", depth, {"no norm": [last]})
 
 
@@ -264,20 +266,22 @@ def _along_ones(runs: Runs) -> Iterator[Statistic]:
     """LayerNorm takes away the whole of the anisotropy; the rest of x is shorter by sqrt(1 - alpha)."""
     n, width, strength = runs.sampling.tokens, runs.sampling.width, runs.sampling.strength
     for rho in RESIDUALS:
-        setting = {"anisotropy": f"{SHARED:g}", "residual": f"{rho:g}"}
-        ones = runs.sampling.run("layer", rho, SHARED, 2, common="ones").recency[:, 1]
-        expected = recency(theory.second_scores(n, 0.0, rho * sqrt(1 - SHARED), strength, norm=True, width=width))
-        numbers = {"bound": round(float(expected), 4), "margin": 1 / width}
-        yield _means(runs, "recency along all ones, as expected", setting, {"LayerNorm": [ones]}, **numbers)
+        setting = {"anisotropy": f"{ALONG_ONES:g}", "residual": f"{rho:g}"}
+        layer = runs.sampling.run("layer", rho, ALONG_ONES, 2, common="ones").recency[:, 1]
+        closed_form = recency(
+            theory.second_scores(n, 0.0, rho * sqrt(1 - ALONG_ONES), strength, norm=True, width=width)
+        )
+        numbers = {"bound": round(float(closed_form), 4), "margin": 1 / width}
+        yield _means(runs, "recency along all ones, as expected", setting, {"LayerNorm": [layer]}, **numbers)
         if not rho:
-            rms = runs.sampling.run("rms", rho, SHARED, 2, common="ones").recency[:, 1]
-            yield _means(runs, "recency along all ones", setting, {("LayerNorm", "RMSNorm"): [ones - rms]})
+            rms = runs.sampling.run("rms", rho, ALONG_ONES, 2, common="ones").recency[:, 1]
+            yield _means(runs, "recency along all ones", setting, {("LayerNorm", "RMSNorm"): [layer - rms]})
 
 
 def _scaling(runs: Runs) -> Iterator[Statistic]:
-    scaled = replace(runs.sampling, strength=sqrt(runs.sampling.width))
-    for rho, alpha in product(RESIDUALS, SCALED):
-        less = scaled.run("rms", rho, alpha, 2).recency[:, 1] - runs.recency("rms", rho, alpha, 2) / 10
+    sampling = replace(runs.sampling, strength=sqrt(runs.sampling.width))
+    for rho, alpha in product(RESIDUALS, SCALED_ALPHAS):
+        less = sampling.run("rms", rho, alpha, 2).recency[:, 1] - runs.recency("rms", rho, alpha, 2) / 10
         setting = {"residual": f"{rho:g}", "anisotropy": f"{alpha:g}"}
         yield _means(runs, "recency of scaled scores", setting, {"RMSNorm": [less]})
 
@@ -288,12 +292,12 @@ def _scaling(runs: Runs) -> Iterator[Statistic]:
 def _anisotropy(runs: Runs) -> Iterator[Statistic]:
     n, strength = runs.sampling.tokens, runs.sampling.strength
     grid = np.arange(100) / 100
-    without, with_one = (
+    without_one, with_one = (
         np.array([recency(theory.second_scores(n, alpha, rho, strength, norm=True)) for alpha in grid])
         for rho in RESIDUALS
     )
     yield _worked_out("anisotropy of most recency", {}, {"residual 1": grid[with_one.argmax()]})
-    yield _worked_out("step of recency with anisotropy", {}, {"residual 0": np.diff(without).max()})
+    yield _worked_out("step of recency with anisotropy", {}, {"residual 0": np.diff(without_one).max()})
     gains = {
         f"residual {rho:g}": [runs.recency("rms", rho, 0.4, 2) - runs.recency("rms", rho, 0.0, 2)] for rho in RESIDUALS
     }
@@ -302,13 +306,13 @@ def _anisotropy(runs: Runs) -> Iterator[Statistic]:
 
 def _published(runs: Runs) -> Iterator[Statistic]:
     """Two statements that this model contradicts, predicted as the paper makes them; and our own on the first."""
-    without, with_one = ([runs.recency("rms", rho, alpha, 2) for alpha in ALPHAS] for rho in RESIDUALS)
-    yield _means(runs, "recency without residual", {}, {"RMSNorm": without})
-    less = {("residual 0", "residual 1"): _less(without, with_one)}
+    without_one, with_one = ([runs.recency("rms", rho, alpha, 2) for alpha in ALPHAS] for rho in RESIDUALS)
+    yield _means(runs, "recency without residual", {}, {"RMSNorm": without_one})
+    less = {("residual 0", "residual 1"): _less(without_one, with_one)}
     yield _means(runs, "recency without and with residual", {}, less)
     for rho, layer in ((1.0, 2), (1.0, LAYERS), (0.0, 2)):
-        where: dict[str, object] = {"layer": layer, "residual": f"{rho:g}"}
-        yield _means(runs, "recency without anisotropy", where, {"RMSNorm": [runs.recency("rms", rho, 0.0, layer)]})
+        setting: dict[str, object] = {"layer": layer, "residual": f"{rho:g}"}
+        yield _means(runs, "recency without anisotropy", setting, {"RMSNorm": [runs.recency("rms", rho, 0.0, layer)]})
 
 
 def _moments(runs: Runs) -> Iterator[Statistic]:
@@ -320,12 +324,12 @@ def _moments(runs: Runs) -> Iterator[Statistic]:
     attend to, so that keys score lower where they are long. What the mask does comes on top. Profiles are across.
     """
     for mask, rho in product(MASKS, RESIDUALS):
-        away = []
+        errors = []
         for profile in PROFILES:
             recencies = [runs.profile_recency(profile, mask, rho, layer).mean() for layer in range(1, LAYERS + 1)]
-            away.append(np.abs(recencies - runs.sampling.expected_of_profile(profile, mask, rho, LAYERS)).max())
+            errors.append(np.abs(recencies - runs.sampling.expected_of_profile(profile, mask, rho, LAYERS)).max())
         setting = {"layers": f"1-{LAYERS}", "mask": mask, "residual": f"{rho:g}"}
-        yield _worked_out("recency of profiles less the recursion", setting, {"all": away}, bound=runs.close(LAYERS))
+        yield _worked_out("recency of profiles less the recursion", setting, {"all": errors}, bound=runs.close(LAYERS))
     full, causal = (
         {
             rho: {
@@ -338,8 +342,8 @@ def _moments(runs: Runs) -> Iterator[Statistic]:
     layers = {"layers": f"{DEEPER[0]}-{LAYERS}"}
     for rho in RESIDUALS:
         yield _means(runs, f"recency with a full mask, residual {rho:g}", layers, full[rho])
-        added = [more for profile in PROFILES for more in _less(causal[rho][profile], full[rho][profile])]
-        yield _means(runs, "recency added by the causal mask", {**layers, "residual": f"{rho:g}"}, {"all": added})
-    more = {profile: _less(kept, full[0.0][profile]) for profile, kept in full[1.0].items()}
+        gains = [more for profile in PROFILES for more in _less(causal[rho][profile], full[rho][profile])]
+        yield _means(runs, "recency added by the causal mask", {**layers, "residual": f"{rho:g}"}, {"all": gains})
+    more = {profile: _less(of_profile, full[0.0][profile]) for profile, of_profile in full[1.0].items()}
     yield _means(runs, "recency with a full mask, more with residual", layers, more)
     yield _means(runs, "recency with a causal mask, residual 1", layers, causal[1.0])

@@ -20,7 +20,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.figures import networks
 from position_bias.language_models.names import shown_name
-from position_bias.layernorm.checks import DECODERS, OF_HUB, RANDOM_WEIGHTS, UNTRAINED, recency_of_models
+from position_bias.layernorm.checks import AT_STEP_0, DECODERS, OF_HUB, RANDOM_WEIGHTS, recency_of_models
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile, Tensors
 from position_card.drawing.intervals import band, counted, error_bars, from_to, marks_by, over_seeds
@@ -66,7 +66,7 @@ DIRECTION = "← early | recent →"  # on an axis that runs upward
 OPEN: dict[str, Any] = {"markersize": 4, "markerfacecolor": "none", "markeredgewidth": 0.8}  # marks that may coincide
 KEYS_APART = 4  # between two Monte Carlo points along the keys
 UNIFORM = 0.5  # mean relative position of attention that is
-APART = 0.15  # layers, between the marks of two norms
+MARK_DISTANCE = 0.15  # layers, between the marks of two norms
 EARLY = 2  # the layer of a language model that is shown beside its last: the first that attention has written for
 BLOCKS = 64  # of a heatmap, at most, along each side
 SHARE_OF_COSINES = 0.98  # of a heatmap, in the range of its colours
@@ -78,7 +78,7 @@ RANDOM = {
     "rms": NORMS["pre"]._replace(name="RMSNorm"),
     "layer": NORMS["pre-layer"]._replace(name="LayerNorm"),
 }
-TRAINED = {
+DECODER_LOOKS = {
     "none": NORMS["none"],
     "pre-rms": NORMS["pre"]._replace(name="pre-RMSNorm"),
     "pre-layer": NORMS["pre-layer"],
@@ -105,10 +105,10 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
     height = figure.get_figheight()
     share = (MAPS[1] - MAPS[0]) / len(norms)
     margin, top = 0.38 / height, (panels_height - 0.38) / height
-    for left, norm in zip(MAPS[0] + share * np.arange(len(norms)), norms, strict=True):
-        right = left + 0.96 * share
+    for offset, norm in zip(MAPS[0] + share * np.arange(len(norms)), norms, strict=True):
+        right = offset + 0.96 * share
         grid = figure.add_gridspec(
-            len(alphas), layers, left=left, right=right, bottom=margin, top=top, wspace=0.2, hspace=0.3
+            len(alphas), layers, left=offset, right=right, bottom=margin, top=top, wspace=0.2, hspace=0.3
         )
         rows = grid.subplots(sharex=True, sharey=True, squeeze=False)
         for row, alpha in zip(rows, alphas, strict=True):
@@ -118,7 +118,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
             row[0].set_ylabel(rf"$\alpha = {alpha:g}$" + "\nquery" if norm == norms[0] else "", labelpad=-2)
         for layer, axes in enumerate(rows[0], start=1):
             axes.set_title(f"layer {layer}", pad=3)
-        middle = (left + right) / 2
+        middle = (offset + right) / 2
         figure.text(middle, (panels_height - 0.05) / height, MAP_NAMES[norm], ha="center", va="top")
         figure.text(middle, 0.04 / height, "key", ha="center", va="bottom")
     bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, top - margin)), extend="both")
@@ -138,7 +138,7 @@ def closed_form(table: pd.DataFrame) -> Figure:
         for norm, name in CLOSED_FORM_NAMES.items()
         for residual in sorted(table["residual"].unique())
     }
-    looks = _shaded(table["anisotropy"], r"\alpha")
+    looks = _shaded_looks(table["anisotropy"], r"\alpha")
     label = "Layer-2 scores of the last token by position of the key: closed form and simulation"
     x, y = "position of the key $j$", "layer-2 score of\nthe last token"
     figure, row = panels(label, 1.8, titles, x=x, y=y, sharex=True)
@@ -160,7 +160,7 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     `table` is `simulation.anisotropy_curves`: lines are the closed form at this width, dotted ones its limit, points
     Monte Carlo with intervals.
     """
-    looks = _shaded(table["residual"], r"\rho")
+    looks = _shaded_looks(table["residual"], r"\rho")
     label = "Recency of layer-2 scores with a norm, by anisotropy and residual strength"
     figure, axes = plt.subplots(figsize=(COLUMN, 2.7), label=label)
     for _, look, curve in curves(table, "residual", looks):
@@ -215,13 +215,13 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
     height = 0.4 + 1.55 * len(rows)
     figure, grid = panels(label, height, titles, rows, y=labels, sharex=True, sharey="col")
     for (residual, quantity), axes in grid.items():
-        shown = table[(table["residual"] == residual) & (table["quantity"] == quantity)]
+        of_panel = table[(table["residual"] == residual) & (table["quantity"] == quantity)]
         if quantity == "score":
-            for norm, look, aside in side_by_side(looks, APART):
-                heads = shown[shown["norm"] == norm]
-                axes.plot(heads["layer"] + aside, heads["value"], "_", color=look.colour, markersize=4, alpha=0.6)
+            for norm, look, offset in side_by_side(looks, MARK_DISTANCE):
+                heads = of_panel[of_panel["norm"] == norm]
+                axes.plot(heads["layer"] + offset, heads["value"], "_", color=look.colour, markersize=4, alpha=0.6)
         else:
-            marks_by(axes, shown, "layer", level, "norm", looks, APART, linewidth=0.6)
+            marks_by(axes, of_panel, "layer", level, "norm", looks, MARK_DISTANCE, linewidth=0.6)
         axes.axhline(UNIFORM if quantity == "position" else 0, **NO_ORDER)
     for axes in [*grid.values()][-len(titles) :]:
         layer_axis(axes, table["layer"])
@@ -230,12 +230,12 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
     return figure
 
 
-def trained(table: pd.DataFrame, level: float) -> Figure:
+def trained_decoders(table: pd.DataFrame, level: float) -> Figure:
     """Small decoders before and after training, by norm: attention, Gram matrices, and the loss reached.
 
     `table` joins `training.train` of all networks. Marks are means over seeds with t-intervals, dots are seeds.
     """
-    looks = present(table["norm"], TRAINED)
+    looks = present(table["norm"], DECODER_LOOKS)
     label = "Small decoders before and after training: attention, Gram matrices and loss by norm"
     figure, mosaic = plt.subplot_mosaic(
         [["untrained position", "trained position", "loss"], ["untrained gram", "trained gram", "loss"]],
@@ -249,17 +249,17 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
     ):
         for state in ("untrained", "trained"):
             axes = mosaic[f"{state} {quantity}"]
-            shown = table[(table["quantity"] == quantity) & (table["state"] == state)]
-            marks_by(axes, shown, "layer", level, "norm", looks, APART, seeds_aside=0.07, linewidth=0.6)
+            of_panel = table[(table["quantity"] == quantity) & (table["state"] == state)]
+            marks_by(axes, of_panel, "layer", level, "norm", looks, MARK_DISTANCE, seeds_aside=0.07, linewidth=0.6)
             axes.axhline(reference, **NO_ORDER)
-            layer_axis(axes, shown["layer"])
+            layer_axis(axes, of_panel["layer"])
             if quantity == "position":
                 axes.set(title=state, xlabel="")
-        before, after = mosaic[f"untrained {quantity}"], mosaic[f"trained {quantity}"]
-        after.sharey(before)
-        after.tick_params(labelleft=False)
-        before.autoscale(axis="y")
-        before.set_ylabel(y)
+        left_panel, right_panel = mosaic[f"untrained {quantity}"], mosaic[f"trained {quantity}"]
+        right_panel.sharey(left_panel)
+        right_panel.tick_params(labelleft=False)
+        left_panel.autoscale(axis="y")
+        left_panel.set_ylabel(y)
     _losses(mosaic["loss"], table[(table["quantity"] == "loss") & (table["state"] == "trained")], level, looks)
     even = Line2D([], [], label="no order preferred", **NO_ORDER)
     legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], settings=counted(table))
@@ -281,7 +281,7 @@ def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level
     model: of an early layer and of the last, below the diagonal, less the mean of the row, in blocks.
     """
     looks = model_looks(recency["model"])
-    shown, of_shown = next(iter(grams.items()))
+    map_model, cosines = next(iter(grams.items()))
     label = "Recency of the inputs of attention in language models by layer, with maps of one model"
     figure = plt.figure(figsize=(PAGE, 3.6), label=label)
     of_lines, of_maps = figure.subfigures(2, 1, squeeze=False).flat
@@ -291,21 +291,21 @@ def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level
         of_model = recency[recency["model"] == model]
         for (state, _), of_prompts in of_model.groupby(["state", "seed"]):
             of_documents = of_prompts.groupby(["document", "layer"])["value"].mean().reset_index()
-            drawn = look._replace(line="--" if state == UNTRAINED else "-", width=1.0)
-            band(axes, of_documents.rename(columns={"document": "seed"}), "layer", level, drawn)
+            of_state = look._replace(line="--" if state == AT_STEP_0 else "-", width=1.0)
+            band(axes, of_documents.rename(columns={"document": "seed"}), "layer", level, of_state)
         axes.set_title(shown_name(model))
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         layer_axis(axes, of_model["layer"])
     lines[0].set_ylabel(RECENCY)
-    for axes, layer in zip(maps, (min(EARLY, len(of_shown)), len(of_shown)), strict=True):
-        _cosines(axes, of_shown[layer - 1])
-        axes.set_title(f"{shown_name(shown)}, layer {layer}")
+    for axes, layer in zip(maps, (min(EARLY, len(cosines)), len(cosines)), strict=True):
+        _cosines(axes, cosines[layer - 1])
+        axes.set_title(f"{shown_name(map_model)}, layer {layer}")
     seeds = counted(recency[recency["state"] != OF_HUB], "seed").replace("seed", "training seed")
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
-    if (recency["state"] == UNTRAINED).any():  # models of the hub have none
+    if (recency["state"] == AT_STEP_0).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
     numbers = (from_to(recency.groupby("model")[unit].nunique(), unit) for unit in ("prompt", "document"))
-    legend(figure, handles, settings=f"{len(of_shown[0])} tokens, {' of '.join(numbers)}, {seeds}")
+    legend(figure, handles, settings=f"{len(cosines[0])} tokens, {' of '.join(numbers)}, {seeds}")
     for model, state in recency[["model", "state"]].drop_duplicates().itertuples(index=False):
         draws(figure, [model], PRETRAINED if state == OF_HUB else "")
     return figure
@@ -325,19 +325,19 @@ def emergence(tests: pd.DataFrame, level: float) -> Figure:
     label = "Accuracy gaps of retrieval networks with and without norms, at the end and along training"
     y = "accuracy gap\n← bias to later | to earlier →"
     figure, row = panels(label, 2.0, titles, x={"along": "iteration"}, y=y, sharey=True)
-    ends, along = row.values()
+    ends, course = row.values()
     final = table.groupby("study")["iteration"].transform("max")
     last = table[table["quantity"].isin(PAIRS) & (table["iteration"] == final)]
     last = last.assign(place=last["quantity"].map(list(PAIRS).index))
-    marks_by(ends, last, "place", level, "study", looks, APART, seeds_aside=0.06, linestyle="")
+    marks_by(ends, last, "place", level, "study", looks, MARK_DISTANCE, seeds_aside=0.06, linestyle="")
     for _, look, curve in curves(table[table["quantity"] == "first-last"], "study", looks):
-        band(along, curve, "iteration", level, look, every=curve["iteration"].max() // 4)
+        band(course, curve, "iteration", level, look, every=curve["iteration"].max() // 4)
     for axes in row.values():
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
     ends.set_xticks(range(len(PAIRS)), [look.name for look in PAIRS.values()])
-    along.set_xlim(0, table["iteration"].max())
-    along.xaxis.set_major_locator(MaxNLocator(4))
-    along.xaxis.set_major_formatter(EngFormatter(sep=""))
+    course.set_xlim(0, table["iteration"].max())
+    course.xaxis.set_major_locator(MaxNLocator(4))
+    course.xaxis.set_major_formatter(EngFormatter(sep=""))
     alike = f"causal mask, no encoding; {networks(vocabulary, 'none', True)}; {depth} layers"
     legend(figure, [look.entry() for look in looks.values()], settings=f"{alike}; {counted(table)}")
     draws(figure, accuracy_gaps.network_names(table))
@@ -377,31 +377,31 @@ def _recursion(
     table: pd.DataFrame,
     label: str,
     height: float,
-    across: tuple[str, dict[Any, str]],
-    compared: tuple[str, dict[str, Look]],
+    panel_titles: tuple[str, dict[Any, str]],
+    curve_looks: tuple[str, dict[str, Look]],
 ) -> Figure:
     """Recency by layer, a panel for each value of a column, a look for each value of another."""
-    (column, titles), (other, looks) = across, compared
+    (column, titles), (curve_column, looks) = panel_titles, curve_looks
     figure, row = panels(label, height, titles, y=f"recency of scores\n{DIRECTION}", sharey=True)
     for name, axes in row.items():
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
-        for _, look, curve in curves(table[table[column] == name], other, looks):
+        for _, look, curve in curves(table[table[column] == name], curve_column, looks):
             _theory_over_points(axes, curve, "layer", look, fmt=look.marker, **OPEN)
         layer_axis(axes, table["layer"])
-    entries = [look.entry(**OPEN) for look in present(table[other], looks).values()]
+    entries = [look.entry(**OPEN) for look in present(table[curve_column], looks).values()]
     legend(figure, [*entries, *_theory_and_points("recursion", **OPEN)])
     return figure
 
 
-def _shaded(values: pd.Series, symbol: str) -> dict[float, Look]:
+def _shaded_looks(values: pd.Series, symbol: str) -> dict[float, Look]:
     """Looks of the values of a number, which has this symbol, without marks."""
     return {value: Look(f"${symbol} = {value:g}$", colour, "") for value, colour in shades(values).items()}
 
 
-def _theory_over_points(axes: Axes, curve: pd.DataFrame, at: str, look: Look, every: int = 1, **mark: Any) -> None:
+def _theory_over_points(axes: Axes, curve: pd.DataFrame, at: str, look: Look, step: int = 1, **mark: Any) -> None:
     """A line of what theory predicts, over points of Monte Carlo with intervals, one of `every`."""
     axes.plot(curve[at], curve["predicted"], look.line, color=look.colour, linewidth=look.width)
-    points = curve.dropna(subset="measured").iloc[::every]
+    points = curve.dropna(subset="measured").iloc[::step]
     error_bars(axes, points[at], points, look.colour, **mark)
 
 
@@ -428,8 +428,8 @@ def _losses(axes: Axes, table: pd.DataFrame, level: float, looks: Mapping[str, L
 def _cosines(axes: Axes, gram: Array) -> None:
     """A heatmap of the part that the mask lets through, in blocks, with a colour bar of its own."""
     n = len(gram)
-    shown = blocks(less_mean_of_row(gram), -(-n // BLOCKS))
-    image = heatmap(axes, shown, float(np.nanquantile(np.abs(shown), SHARE_OF_COSINES)), n)
+    means = blocks(less_mean_of_row(gram), -(-n // BLOCKS))
+    image = heatmap(axes, means, float(np.nanquantile(np.abs(means), SHARE_OF_COSINES)), n)
     axes.set_xlabel("key", labelpad=-4)
     axes.set_ylabel("query", labelpad=-8)
     bar = axes.figure.colorbar(image, ax=axes, aspect=14, fraction=0.08, pad=0.04, extend="both")
@@ -441,6 +441,6 @@ def _cosines(axes: Axes, gram: Array) -> None:
 def blocks(values: Array, size: int) -> Array:
     """Means of blocks of size x size of a square matrix, without NaN; NaN where a block has nothing else."""
     rest = -len(values) % size
-    padded = np.ma.masked_invalid(np.pad(values, (0, rest), constant_values=np.nan))
-    parts = padded.reshape(len(padded) // size, size, -1, size)
+    whole = np.ma.masked_invalid(np.pad(values, (0, rest), constant_values=np.nan))
+    parts = whole.reshape(len(whole) // size, size, -1, size)
     return np.ma.filled(parts.mean(axis=(1, 3)), np.nan)

@@ -33,7 +33,7 @@ ByPosition = float | tuple[float, ...]  # one number for all tokens, or one for 
 
 NORMS: tuple[Norm, ...] = ("none", "rms", "layer")
 BATCH = 2**20  # numbers that a tensor of a batch holds, at most: it stays in the cache
-MEASURED = ("measured", "low", "high")
+ESTIMATE_COLUMNS = ("measured", "low", "high")
 RESIDUALS = (0.0, 1.0)  # without and as usual
 WIDER_RESIDUALS = (0.0, 0.5, 1.0, 2.0)
 ALIKE = "alike"
@@ -62,7 +62,7 @@ class Decoder:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulationResult:
     """Means over sequences in float64. Scores are without s, full and symmetric, as in `theory`."""
 
     scores: Array  # [L, n, n]
@@ -77,26 +77,26 @@ def simulate(
     seed: int,
     common: Common = "sequence",
     lengths: ByPosition = 1.0,
-) -> Simulated:
+) -> SimulationResult:
     """Return what `sequences` random sequences of anisotropy `alpha` and `lengths` of embeddings score in every layer.
 
-    Both may differ by position, as `theory.embedded` has them. `common` is the direction that tokens share: drawn anew
-    for each sequence, or all ones. Decoders of one size see the same embeddings for the same seed, so that they compare
-    in pairs.
+    Both may differ by position, as in `theory.gram_of_embeddings`. `common` is the direction that tokens share: drawn
+    anew for each sequence, or all ones. Decoders of one size see the same embeddings for the same seed, so that they
+    compare in pairs.
     """
     n, width = decoder.tokens, decoder.width
     weights = torch.from_numpy(recency_weights(n).ravel()).float()
     scores = _Moments(decoder.layers, n)
     values = np.empty((sequences, decoder.layers))
     generator = torch.Generator().manual_seed(seed)
-    done = 0
+    count = 0
     for batch in _batches(sequences, n * max(n, width)):
         x = embeddings(batch, n, width, alpha, generator, common, lengths)
         for layer, S in enumerate(_scores(decoder, x)):
-            scores.add(layer, done, S)
-            values[done : done + batch, layer] = (S.view(batch, -1) @ weights).numpy()
-        done += batch
-    return Simulated(scores.mean, scores.errors(sequences), values)
+            scores.add(layer, count, S)
+            values[count : count + batch, layer] = (S.view(batch, -1) @ weights).numpy()
+        count += batch
+    return SimulationResult(scores.mean, scores.errors(sequences), values)
 
 
 def embeddings(
@@ -116,14 +116,14 @@ def embeddings(
     """
     shares = np.atleast_1d(alpha)
     shift = torch.from_numpy(np.sqrt(shares / (1 - shares))).float()[:, None]
-    own = torch.randn(batch, n, width, generator=generator)
+    independent = torch.randn(batch, n, width, generator=generator)
     if isinstance(common, Tensor):
-        shared = common
+        common_direction = common
     elif common == "sequence":
-        shared = torch.randn(batch, 1, width, generator=generator)
+        common_direction = torch.randn(batch, 1, width, generator=generator)
     else:
-        shared = torch.ones(width)
-    directions = functional.normalize(own + shift * shared, dim=-1)
+        common_direction = torch.ones(width)
+    directions = functional.normalize(independent + shift * common_direction, dim=-1)
     return directions if lengths == 1.0 else torch.tensor(lengths)[..., None] * directions
 
 
@@ -137,11 +137,11 @@ def direction(x: Tensor, norm: Norm) -> Tensor:
 def _scores(decoder: Decoder, x: Tensor) -> Iterator[Tensor]:
     """Scores of each layer, `[B, n, n]`."""
     mask = _mask(decoder.tokens) if decoder.mask == "causal" else torch.zeros(decoder.tokens, decoder.tokens)
-    for left in reversed(range(decoder.layers)):
+    for remaining in reversed(range(decoder.layers)):
         y = direction(x, decoder.norm)
         S = y @ y.mT
         yield S
-        if left:  # nobody scores what the last layer makes
+        if remaining:  # nobody scores what the last layer makes
             P = functional.softmax(torch.add(mask, S, alpha=decoder.strength), -1)
             x = decoder.residual * (y if decoder.placement == "post" else x) + P @ y
 
@@ -153,15 +153,15 @@ class _Moments:
         self.mean: Array = np.zeros((layers, n, n))
         self._squares: Array = np.zeros((layers, n, n))
 
-    def add(self, layer: int, before: int, values: Tensor) -> None:
+    def add(self, layer: int, earlier: int, values: Tensor) -> None:
         """Count `values` [B, n, n] in, after `before` sequences."""
         batch = len(values)
         centre = values.mean(0)
         variance = (values - centre).square_().mean(0).double().numpy()  # torch.var_mean takes ten times as long
         mean = centre.double().numpy()
         step = mean - self.mean[layer]
-        self.mean[layer] += step * batch / (before + batch)
-        self._squares[layer] += batch * variance + step**2 * before * batch / (before + batch)
+        self.mean[layer] += step * batch / (earlier + batch)
+        self._squares[layer] += batch * variance + step**2 * earlier * batch / (earlier + batch)
 
     def errors(self, count: int) -> Array:
         """Standard errors of the means over `count` sequences, `[L, n, n]`."""
@@ -195,12 +195,12 @@ class Sampling:
         layers: int,
         placement: Literal["pre", "post"] = "pre",
         common: Common = "sequence",
-    ) -> Simulated:
+    ) -> SimulationResult:
         """Run one decoder on embeddings of anisotropy `alpha` (`simulate`)."""
         decoder = Decoder(self.tokens, self.width, layers, residual, self.strength, norm, placement)
         return simulate(decoder, alpha, self.sequences, self.seed, common)
 
-    def run_profile(self, profile: str, mask: MaskName, residual: float, layers: int) -> Simulated:
+    def run_profile(self, profile: str, mask: MaskName, residual: float, layers: int) -> SimulationResult:
         """Run one decoder with RMSNorm on embeddings whose `moments` are those of a profile."""
         alphas, lengths = moments(profile, self.tokens)
         decoder = Decoder(self.tokens, self.width, layers, residual, self.strength, "rms", mask=mask)
@@ -209,9 +209,9 @@ class Sampling:
     def expected_of_profile(self, profile: str, mask: MaskName, residual: float, layers: int) -> Array:
         """Return the recency of each layer of the same decoder by the recursion, `[layers]`."""
         alphas, lengths = (np.broadcast_to(values, self.tokens) for values in moments(profile, self.tokens))
-        admitted = {"causal": causal_mask, "full": full_mask}[mask](self.tokens)
-        gram = theory.embedded(alphas, lengths)
-        return recency(theory.recursion(gram, admitted, residual, self.strength, layers, "pre"))
+        pairs = {"causal": causal_mask, "full": full_mask}[mask](self.tokens)
+        gram = theory.gram_of_embeddings(alphas, lengths)
+        return recency(theory.recursion(gram, pairs, residual, self.strength, layers, "pre"))
 
 
 def moments(profile: str, n: int) -> tuple[ByPosition, ByPosition]:
@@ -220,12 +220,12 @@ def moments(profile: str, n: int) -> tuple[ByPosition, ByPosition]:
     Anisotropy goes evenly from one of ANISOTROPIES to the other, length by even factors from one of LENGTHS to the
     other; what does not change is PROFILE_ANISOTROPY and 1.
     """
-    rising = {"anisotropy": np.linspace(*ANISOTROPIES, n), "length": np.geomspace(*LENGTHS, n)}
-    what, _, trend = profile.partition(" ")
-    values = {name: tuple(map(float, of if trend == "rises" else of[::-1])) for name, of in rising.items()}
+    ranges = {"anisotropy": np.linspace(*ANISOTROPIES, n), "length": np.geomspace(*LENGTHS, n)}
+    moment, _, trend = profile.partition(" ")
+    values = {name: tuple(map(float, ends if trend == "rises" else ends[::-1])) for name, ends in ranges.items()}
     return (
-        values[what] if what == "anisotropy" else PROFILE_ANISOTROPY,
-        values[what] if what == "length" else 1.0,
+        values[moment] if moment == "anisotropy" else PROFILE_ANISOTROPY,
+        values[moment] if moment == "length" else 1.0,
     )
 
 
@@ -248,16 +248,16 @@ def closed_form_rows(sampling: Sampling, alphas: Sequence[float]) -> pd.DataFram
     n, curves, norms = sampling.tokens, [], NORMS[:2]
     for norm, residual, alpha in product(norms, RESIDUALS, alphas):
         decoder = sampling.run(norm, residual, alpha, layers=2)
-        predicted = theory.second_scores(
+        closed_form = theory.second_scores(
             n, alpha, residual, sampling.strength, norm=norm == "rms", width=sampling.width
         )
-        measured, half = decoder.scores[1, -1, :-1], sampling.half_width * decoder.errors[1, -1, :-1]
+        means, half = decoder.scores[1, -1, :-1], sampling.half_width * decoder.errors[1, -1, :-1]
         curve = {"norm": norm, "residual": residual, "anisotropy": alpha, "position": np.arange(1, n)}
         scores = {
-            "predicted": predicted[-1, :-1],
-            "measured": measured,
-            "low": measured - half,
-            "high": measured + half,
+            "predicted": closed_form[-1, :-1],
+            "measured": means,
+            "low": means - half,
+            "high": means + half,
         }
         curves.append(pd.DataFrame({**curve, **scores}))
     return pd.concat(curves, ignore_index=True)
@@ -276,16 +276,16 @@ def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], simulated: Se
     """
     rows: list[dict[str, Any]] = []
     for residual, alpha in product(WIDER_RESIDUALS, sorted({*alphas, *simulated})):
-        predicted, limit = (
+        closed_form, limit = (
             recency(theory.second_scores(sampling.tokens, alpha, residual, sampling.strength, norm=True, width=width))
             for width in (sampling.width, None)
         )
-        row = {"residual": residual, "anisotropy": alpha, "predicted": float(predicted), "limit": float(limit)}
+        row = {"residual": residual, "anisotropy": alpha, "predicted": float(closed_form), "limit": float(limit)}
         if alpha in simulated:
             values = sampling.run("rms", residual, alpha, layers=2).recency[:, 1]
-            row |= zip(MEASURED, map(float, mean_and_interval(values, sampling.level)), strict=True)
+            row |= zip(ESTIMATE_COLUMNS, map(float, mean_and_interval(values, sampling.level)), strict=True)
         rows.append(row)
-    return pd.DataFrame(rows, columns=["residual", "anisotropy", "predicted", "limit", *MEASURED])
+    return pd.DataFrame(rows, columns=["residual", "anisotropy", "predicted", "limit", *ESTIMATE_COLUMNS])
 
 
 def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
@@ -297,17 +297,17 @@ def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
     """
     curves = []
     for placement, residual in product(theory.PLACEMENTS, RESIDUALS):
-        expected = theory.gram_recursion(sampling.tokens, alpha, residual, sampling.strength, layers, placement)
+        scores = theory.gram_recursion(sampling.tokens, alpha, residual, sampling.strength, layers, placement)
         if placement == "none":
             decoder = sampling.run("none", residual, alpha, layers)
-            predicted, values = relative_recency(expected), decoder.recency / mean_size(decoder.scores)
+            by_recursion, values = relative_recency(scores), decoder.recency / mean_size(decoder.scores)
         else:
-            predicted = recency(expected)
+            by_recursion = recency(scores)
             values = sampling.run("rms", residual, alpha, layers, placement).recency
         _, low, high = mean_and_interval(values, sampling.level)
-        measured = [of_layer.mean() for of_layer in values.T]  # rounds otherwise than the mean over rows
+        means = [of_layer.mean() for of_layer in values.T]  # rounds otherwise than the mean over rows
         curve = {"norm": placement, "residual": residual, "layer": np.arange(1, layers + 1)}
-        recencies = {"predicted": predicted, "measured": measured, "low": low, "high": high}
+        recencies = {"predicted": by_recursion, "measured": means, "low": low, "high": high}
         curves.append(pd.DataFrame({**curve, **recencies}))
     return pd.concat(curves, ignore_index=True)
 
@@ -321,9 +321,9 @@ def moments_curves(sampling: Sampling, layers: int) -> pd.DataFrame:
     rows = []
     for mask, profile in product(MASKS, PROFILES):
         values = sampling.run_profile(profile, mask, 1.0, layers).recency
-        measured, low, high = mean_and_interval(values, sampling.level)
-        expected = sampling.expected_of_profile(profile, mask, 1.0, layers)
-        columns = {"predicted": expected, "measured": measured, "low": low, "high": high}
+        mean, low, high = mean_and_interval(values, sampling.level)
+        by_recursion = sampling.expected_of_profile(profile, mask, 1.0, layers)
+        columns = {"predicted": by_recursion, "measured": mean, "low": low, "high": high}
         rows.append(pd.DataFrame({"mask": mask, "profile": profile, "layer": np.arange(1, layers + 1), **columns}))
     return pd.concat(rows, ignore_index=True)
 
@@ -397,8 +397,8 @@ def _mean_of_random(
             gram = y @ y.mT
             update, logits, P = _multi_head(y if norm == "none" else d**0.5 * y, W, H)
             x = residual * x + update
-            for where, values in zip(total, (gram, logits, P), strict=True):
-                where += values.sum(0).double().numpy()
+            for matrices, values in zip(total, (gram, logits, P), strict=True):
+                matrices += values.sum(0).double().numpy()
     return [(gram / sequences, logits / sequences, P / sequences) for gram, logits, P in sums]
 
 
@@ -415,8 +415,8 @@ def _mask(n: int) -> Tensor:
     return torch.full((n, n), -torch.inf).triu(1)
 
 
-def _batches(sequences: int, each: int) -> Iterator[int]:
+def _batches(sequences: int, numbers: int) -> Iterator[int]:
     """Sizes of batches of `sequences` that hold `each` numbers a tensor."""
-    size = max(1, BATCH // each)
+    size = max(1, BATCH // numbers)
     for start in range(0, sequences, size):
         yield min(size, sequences - start)

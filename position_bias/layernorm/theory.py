@@ -79,10 +79,10 @@ def gram_recursion(n: int, alpha: float, rho: float, strength: float, layers: in
 
     Layers 1 and 2 are the closed forms.
     """
-    return recursion(embedded(np.full(n, alpha), np.ones(n)), causal_mask(n), rho, strength, layers, norm)
+    return recursion(gram_of_embeddings(np.full(n, alpha), np.ones(n)), causal_mask(n), rho, strength, layers, norm)
 
 
-def embedded(alphas: Array, lengths: Array) -> Array:
+def gram_of_embeddings(alphas: Array, lengths: Array) -> Array:
     """Return the expected inner products of embeddings, whose anisotropy and length depend on the position, `[n, n]`.
 
     `alphas` and `lengths` are `[n]`. Token i has the length l_i, and a share alpha_i (0 to 1) of its square lies
@@ -103,14 +103,14 @@ def recursion(gram: Array, mask: Mask, rho: float, strength: float, layers: int,
     + P) D^-1 (post, where the norm is of the sum); without norm, D = 1.
     """
     n = len(gram)
-    own = rho * np.eye(n)
+    self_weight = rho * np.eye(n)
     scores = np.empty((layers, n, n))
     for layer in range(layers):
         size = np.ones(n) if norm == "none" else np.sqrt(np.diagonal(gram))
         scores[layer] = gram / np.outer(size, size)
         attention = masked_softmax(strength * scores[layer], mask)
         stream = scores[layer] if norm == "post" else gram
-        mixing = own + (attention if norm == "post" else attention / size)
+        mixing = self_weight + (attention if norm == "post" else attention / size)
         gram = mixing @ stream @ mixing.T
     return scores
 

@@ -43,10 +43,10 @@ class DecoderSetting:
     held_out: int  # sequences that they are looked at on
 
     @classmethod
-    def of(cls, numbers: Mapping[str, Any]) -> Self:
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> Self:
         """Read the section of the configuration, but for learning rates and seeds."""
-        others = {name: numbers[name] for name in ("batch", "iterations", "warmup", "weight_decay", "held_out")}
-        return cls(Data(**numbers["data"]), NetworkSize(**numbers["size"]), **others)
+        of_training = {name: numbers[name] for name in ("batch", "iterations", "warmup", "weight_decay", "held_out")}
+        return cls(Data(**numbers["data"]), NetworkSize(**numbers["size"]), **of_training)
 
     def kept_bytes(self) -> int:
         """What a network keeps of a forward pass, roughly: attention, ten vectors and hidden units, for each layer."""
@@ -105,14 +105,14 @@ def _train_stack(
     def draw(iteration: int) -> tuple[Tensor, ...]:
         return (sequences(data, seeds, iteration, setting.batch, device),)
 
-    def loss(weights: Mapping[str, Tensor], drawn: Tensor) -> Tensor:
-        return _losses(weights, architecture, drawn)
+    def loss(weights: Mapping[str, Tensor], batch: Tensor) -> Tensor:
+        return _losses(weights, architecture, batch)
 
     def observe(weights: Mapping[str, Tensor], _iteration: int) -> Tensor:
         losses = _losses(weights, architecture, tests)[:, None]
         return torch.cat([losses.cpu(), _preferences(weights, architecture, tests)], 1)
 
-    trained = ensemble.train(
+    result = ensemble.train(
         decoder.initial(architecture, seeds, device),
         draw,
         loss,
@@ -125,12 +125,12 @@ def _train_stack(
         description=f"{name}, seeds {', '.join(map(str, seeds))}",
         record=False,  # a recording would take the memory that STACK bounds a second time
     )
-    finite = [(index, seed) for index, seed in enumerate(seeds) if index not in trained.diverged]
+    finite = [(index, seed) for index, seed in enumerate(seeds) if index not in result.divergences]
     rows = [
         {"norm": name, "seed": seed, "state": state, **row}
-        for state, observed in zip(STATES, trained.observed[[0, -1]], strict=True)
+        for state, observation in zip(STATES, result.observations[[0, -1]], strict=True)
         for index, seed in finite
-        for row in _rows(observed[index], size)
+        for row in _rows(observation[index], size)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -151,8 +151,8 @@ def sweep(setting: DecoderSetting, learning_rates: Sequence[float], seeds: Seque
     rows = []
     for name, rate in product(NETWORKS, learning_rates):
         table = train(name, setting, rate, seeds, place.apart(name, f"{rate:g}"))
-        after = table[(table["state"] == "trained") & (table["quantity"] == "loss")]
-        losses = after.set_index("seed")["value"].reindex(list(seeds))
+        final = table[(table["state"] == "trained") & (table["quantity"] == "loss")]
+        losses = final.set_index("seed")["value"].reindex(list(seeds))
         rows += [{"norm": name, "learning_rate": rate, "seed": seed, "loss": loss} for seed, loss in losses.items()]
     return pd.DataFrame(rows)
 
@@ -170,12 +170,12 @@ def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequ
     for part in sequences.split(max(1, PART // (E * architecture.heads * T * T)), 1):
         layers: list[Tensor] = []
 
-        def see(layer: AttentionTrace, into: list[Tensor] = layers) -> None:
+        def see(layer: AttentionTrace, traces: list[Tensor] = layers) -> None:
             gram = layer.inputs @ layer.inputs.transpose(-1, -2)
-            into.append(torch.cat([gram.sum(1)[:, None], layer.logits.sum(1), layer.weights.sum(1)], 1))
+            traces.append(torch.cat([gram.sum(1)[:, None], layer.logits.sum(1), layer.weights.sum(1)], 1))
 
         decoder.logits(weights, architecture, part[..., :-1], see=see)
-        sums = [before + now for before, now in zip(sums, layers, strict=True)] if sums else layers
+        sums = [earlier + latest for earlier, latest in zip(sums, layers, strict=True)] if sums else layers
     of_layers = []
     for matrices in sums:
         means = (matrices / S).double().cpu().numpy()
@@ -185,11 +185,11 @@ def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequ
     return torch.from_numpy(np.concatenate(of_layers, axis=1))
 
 
-def _rows(observed: np.ndarray, size: NetworkSize) -> Iterator[dict[str, Any]]:
+def _rows(observation: np.ndarray, size: NetworkSize) -> Iterator[dict[str, Any]]:
     """What `observe` put side by side for a member, as rows."""
-    yield {"layer": 0, "head": 0, "quantity": "loss", "value": float(observed[0])}
+    yield {"layer": 0, "head": 0, "quantity": "loss", "value": float(observation[0])}
     heads = range(1, size.heads + 1)
     places = [("gram", 0), *(("score", head) for head in heads), *(("position", head) for head in heads)]
-    for layer, values in enumerate(observed[1:].reshape(size.layers, -1), start=1):
+    for layer, values in enumerate(observation[1:].reshape(size.layers, -1), start=1):
         for (quantity, head), value in zip(places, values, strict=True):
             yield {"layer": layer, "head": head, "quantity": quantity, "value": float(value)}

@@ -23,7 +23,7 @@ from scipy.special import betaincinv
 from position_bias.postnorm import theory
 from position_bias.postnorm.runs import MINIMAL, SCHEMES, part_of, vocabulary
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student, table
-from position_bias.verdicts.registry import Predicted, predictions
+from position_bias.verdicts.registry import Prediction, predictions
 from position_card.rollout.attention import Array
 
 PRINTED_LAW = "C/2^s"  # of the gap, as the summary has it
@@ -50,8 +50,8 @@ def scheme_checks(
     `training.by_depth`, `stability` that of `training.stretches`, one an iteration. `predicted` is the registry of
     predictions; raises InputError where it lacks a statistic.
     """
-    measured = scheme_statistics(tests, dimension, depth, averaging, stability)
-    return table("postnorm", scale, judge(measured, predictions(predicted, "postnorm"), level))
+    statistics = scheme_statistics(tests, dimension, depth, averaging, stability)
+    return table("postnorm", scale, judge(statistics, predictions(predicted, "postnorm"), level))
 
 
 def scheme_statistics(
@@ -62,14 +62,14 @@ def scheme_statistics(
     stability: pd.DataFrame,
 ) -> Iterator[Statistic]:
     """Yield all that `checks` judges, of the tables that it takes."""
-    minimal, averaged = (table["task"].map(part_of) == MINIMAL for table in (tests, averaging))
+    minimal, of_minimal = (table["task"].map(part_of) == MINIMAL for table in (tests, averaging))
     yield from _set_complement(tests[minimal])
     yield from _legal(tests[minimal])
     yield from _dispersion(tests[minimal])
     yield from _gap_laws(tests[minimal])
     yield from _dimension(dimension)
-    yield from _averaging(averaging[averaged])
-    yield from _deterministic(averaging[~averaged])
+    yield from _averaging(averaging[of_minimal])
+    yield from _deterministic(averaging[~of_minimal])
     yield from _languages(tests[~minimal])
     yield from _depth(depth)
     yield from _stability(stability)
@@ -81,7 +81,7 @@ def _by_scheme(tests: pd.DataFrame, units: str | list[str] = "seed") -> pd.DataF
     return means.reindex(columns=list(SCHEMES))
 
 
-def _beyond(tests: pd.DataFrame) -> pd.DataFrame:
+def _longer(tests: pd.DataFrame) -> pd.DataFrame:
     return tests[tests["length"] > tests["trained"]]
 
 
@@ -107,7 +107,7 @@ def _task(tests: pd.DataFrame) -> str:
 def _set_complement(tests: pd.DataFrame) -> Iterator[Statistic]:
     """Where a norm stands decides how networks do beyond L, not at L."""
     for _, setting, of_task in _vocabularies(tests, "tvd"):
-        yield Statistic("tvd beyond L", _by_scheme(_beyond(of_task)), setting, of=_task(of_task))
+        yield Statistic("tvd beyond L", _by_scheme(_longer(of_task)), setting, of=_task(of_task))
         yield Statistic("tvd at L", _by_scheme(_at(of_task)), setting, of=_task(of_task))
 
 
@@ -119,30 +119,30 @@ def _legal(tests: pd.DataFrame) -> Iterator[Statistic]:
     size of the average, which falls as sqrt((v - s)/(s v)), so that they grow as sqrt(v/(v - s)).
     """
     for v, setting, of_task in _vocabularies(tests, "legal_tvd"):
-        several = of_task[of_task["length"] < v - 1]
-        yield Statistic("legal tvd beyond L", _by_scheme(_beyond(several)), setting, of=_task(of_task))
+        two_or_more = of_task[of_task["length"] < v - 1]
+        yield Statistic("legal tvd beyond L", _by_scheme(_longer(two_or_more)), setting, of=_task(of_task))
 
 
 def _dispersion(tests: pd.DataFrame) -> Iterator[Statistic]:
     """Attention is constant where it was trained, and thins out with length under every scheme."""
     for _, setting, weight in _vocabularies(tests, "largest_weight"):
-        at, beyond = _at(weight), _beyond(weight)
+        at, longer = _at(weight), _longer(weight)
         in_uniform = at.assign(value=at["value"] * at["length"])
         yield Statistic("largest weight at L", _by_scheme(in_uniform), setting, of=_task(weight))
-        yield Statistic("largest weight against s", _slopes(beyond, lambda s: s), setting, of=_task(weight))
+        yield Statistic("largest weight against s", _slopes(longer, lambda s: s), setting, of=_task(weight))
     for _, setting, distance in _vocabularies(tests, "tvd"):
         longest = distance[distance["length"] == distance["length"].max()]
-        lost = _by_scheme(longest) - _by_scheme(_at(distance))
-        yield Statistic("tvd at the longest less at L", lost, setting, of=_task(distance))
+        loss = _by_scheme(longest) - _by_scheme(_at(distance))
+        yield Statistic("tvd at the longest less at L", loss, setting, of=_task(distance))
 
 
 def _gap_laws(tests: pd.DataFrame) -> Iterator[Statistic]:
     """The slope against a law is 1 where the gap follows it, whatever its constant; gaps up to 0 have no logarithm."""
     for v, setting, of_task in _vocabularies(tests, "gap"):
-        beyond = _beyond(of_task)
-        slopes = _slopes(beyond, partial(theory.law_gap, PRINTED_LAW, v=v, constant=1.0))
+        longer = _longer(of_task)
+        slopes = _slopes(longer, partial(theory.law_gap, PRINTED_LAW, v=v, constant=1.0))
         yield Statistic(f"gap against {PRINTED_LAW}", slopes, setting, of=_task(of_task))
-        yield Statistic("asymmetry of the gap", _asymmetry(beyond, v), setting, of=_task(of_task))
+        yield Statistic("asymmetry of the gap", _asymmetry(longer, v), setting, of=_task(of_task))
 
 
 def _slopes(curves: pd.DataFrame, scale: Callable[[Array], Array]) -> pd.DataFrame:
@@ -151,8 +151,8 @@ def _slopes(curves: pd.DataFrame, scale: Callable[[Array], Array]) -> pd.DataFra
     It is missing where fewer than two abscissae are left.
     """
     slopes: dict[Hashable, dict[Hashable, float]] = {scheme: {} for scheme in SCHEMES}
-    above = curves[curves["value"] > 0]
-    logs = above.assign(x=np.log(scale(above["length"].to_numpy(float))), y=np.log(above["value"].to_numpy(float)))
+    tests = curves[curves["value"] > 0]
+    logs = tests.assign(x=np.log(scale(tests["length"].to_numpy(float))), y=np.log(tests["value"].to_numpy(float)))
     for (scheme, seed), curve in logs.groupby(["scheme", "seed"]):
         x, y = curve["x"].to_numpy(), curve["y"].to_numpy()
         slopes[scheme][seed] = np.polyfit(x, y, 1)[0] if len(np.unique(x)) > 1 else np.nan
@@ -175,15 +175,16 @@ def _dimension(tests: pd.DataFrame) -> Iterator[Statistic]:
     """What other widths than v - 1 lose beyond L and at L: seeds down, schemes across."""
     for v, setting, of_task in _vocabularies(tests, "tvd"):
         enough, widest = v - 1, of_task["width"].max()
-        others = {enough - 1: "narrower", enough // 2: "narrower"} | ({widest: "wider"} if widest > enough else {})
-        for width, side in others.items():
-            for which, chosen in (("beyond", _beyond(of_task)), ("at", _at(of_task))):
-                losses = _by_scheme(chosen[chosen["width"] == width]) - _by_scheme(chosen[chosen["width"] == enough])
-                trained = losses[[scheme for scheme in losses if scheme in set(of_task["scheme"])]]
-                of = {
-                    name: [f"{_task(of_task)}/{name}/d{one}" for one in (width, enough)] for name in map(str, trained)
+        sides = {enough - 1: "narrower", enough // 2: "narrower"} | ({widest: "wider"} if widest > enough else {})
+        for width, side in sides.items():
+            for place, subset in (("beyond", _longer(of_task)), ("at", _at(of_task))):
+                losses = _by_scheme(subset[subset["width"] == width]) - _by_scheme(subset[subset["width"] == enough])
+                by_scheme = losses[[scheme for scheme in losses if scheme in set(of_task["scheme"])]]
+                networks = {
+                    name: [f"{_task(of_task)}/{name}/d{d}" for d in (width, enough)] for name in map(str, by_scheme)
                 }
-                yield Statistic(f"tvd {which} L, {side}", trained, {"d": width, "enough": enough, **setting}, of=of)
+                of_width = {"d": width, "enough": enough, **setting}
+                yield Statistic(f"tvd {place} L, {side}", by_scheme, of_width, of=networks)
 
 
 # Averaged weights: raw, ema and bema across
@@ -199,22 +200,22 @@ def _averaging(tests: pd.DataFrame) -> Iterator[Statistic]:
     gains: dict[float, dict[int, pd.Series]] = {eta: {} for eta in etas}
     averages: dict[int, str] = {}
     for v, setting, of_task in _vocabularies(at, "legal_tvd"):
-        averages[v] = of = f"{_task(of_task)}/averages"
+        averages[v] = names = f"{_task(of_task)}/averages"
         for decay, rate in RATES.items():
-            yield Statistic(f"legal tvd of averages at a {rate} rate", _by_weights(of_task, decay), setting, of=of)
+            yield Statistic(f"legal tvd of averages at a {rate} rate", _by_weights(of_task, decay), setting, of=names)
         for eta, (decay, rate) in product(etas, RATES.items()):
             by_weights = _by_weights(of_task, decay, eta)
             with_eta = {**setting, "eta": f"{eta:g}"}
-            yield Statistic(f"legal tvd at a {rate} rate, {_whose(eta)}", by_weights, with_eta, of=of)
+            yield Statistic(f"legal tvd at a {rate} rate, {_eta_name(eta)}", by_weights, with_eta, of=names)
             if decay:
                 gains[eta][v] = (by_weights["raw"] - by_weights["bema"]) / by_weights["raw"]
     for eta, by_vocabulary in gains.items():
         for (small, of_small), (large, of_large) in pairwise(by_vocabulary.items()):
-            compared = pd.DataFrame({"larger": of_large, "smaller": of_small})
+            sizes = pd.DataFrame({"larger": of_large, "smaller": of_small})
             setting = {"large": large, "small": small, "eta": f"{eta:g}"}
-            both = {"larger": averages[large], "smaller": averages[small]}
-            of_gain = {size: [f"{task}/{weights}" for weights in ("raw", "bema")] for size, task in both.items()}
-            yield Statistic(f"gain of BEMA, {_whose(eta)}", compared, setting, of=of_gain)
+            by_size = {"larger": averages[large], "smaller": averages[small]}
+            of_gain = {size: [f"{task}/{weights}" for weights in ("raw", "bema")] for size, task in by_size.items()}
+            yield Statistic(f"gain of BEMA, {_eta_name(eta)}", sizes, setting, of=of_gain)
 
 
 def _deterministic(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -222,27 +223,27 @@ def _deterministic(tests: pd.DataFrame) -> Iterator[Statistic]:
     at = _at(tests)
     for task, of_task in at[at["quantity"] == "tvd"].groupby("task"):
         for decay, rate in RATES.items():
-            setting, of = {"rate": rate, "task": task}, f"{task}/averages"
+            setting, networks = {"rate": rate, "task": task}, f"{task}/averages"
             for eta in _etas(of_task):
                 by_weights = _by_weights(of_task, decay, eta)
                 with_eta = {**setting, "eta": f"{eta:g}"}
-                yield Statistic(f"tvd with one answer, {_whose(eta)}", by_weights, with_eta, of=of)
-            yield Statistic("tvd with one answer", _by_weights(of_task, decay), setting, of=of)
+                yield Statistic(f"tvd with one answer, {_eta_name(eta)}", by_weights, with_eta, of=networks)
+            yield Statistic("tvd with one answer", _by_weights(of_task, decay), setting, of=networks)
 
 
 def _etas(tests: pd.DataFrame) -> list[float]:
     return sorted(tests.loc[tests["weights"] == "bema", "eta"].unique())
 
 
-def _whose(eta: float) -> str:
+def _eta_name(eta: float) -> str:
     """How statistics of BEMA are told apart: the paper's claims are of its own eta."""
     return "the paper's eta" if eta == PAPERS_ETA else "another eta"
 
 
 def _by_weights(tests: pd.DataFrame, decay: bool, eta: float | None = None) -> pd.DataFrame:
     """Values by seed and weights, of BEMA those with `eta`."""
-    chosen = tests[(tests["decay"] == decay) & ((tests["weights"] != "bema") | (tests["eta"] == eta))]
-    by_weights = chosen.pivot(index="seed", columns="weights", values="value")
+    of_rate = tests[(tests["decay"] == decay) & ((tests["weights"] != "bema") | (tests["eta"] == eta))]
+    by_weights = of_rate.pivot(index="seed", columns="weights", values="value")
     return by_weights.reindex(columns=["raw", "ema", "bema"])
 
 
@@ -251,18 +252,18 @@ def _by_weights(tests: pd.DataFrame, decay: bool, eta: float | None = None) -> p
 
 def _languages(tests: pd.DataFrame) -> Iterator[Statistic]:
     """Task by task beyond L; up to L, where no claim is made, the mean over tasks of each seed that has them all."""
-    beyond, fitted = _beyond(tests), tests[tests["length"] <= tests["trained"]]
+    longer, of_training = _longer(tests), tests[tests["length"] <= tests["trained"]]
     for quantity in ("tvd", "auc"):
-        for task, of_task in beyond[beyond["quantity"] == quantity].groupby("task", sort=False):
+        for task, of_task in longer[longer["quantity"] == quantity].groupby("task", sort=False):
             yield Statistic(f"{quantity} of languages beyond L", _by_scheme(of_task), {"task": task}, of=str(task))
-    if not (fits := fitted[fitted["quantity"] == "tvd"]).empty:
+    if not (fits := of_training[of_training["quantity"] == "tvd"]).empty:
         by_task = _by_scheme(fits, ["task", "seed"])
         yield Statistic("tvd of languages up to L", by_task, {"task": "all tasks"}, _mean_over_tasks)
 
 
-def _mean_over_tasks(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def _mean_over_tasks(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """As `student`, of the mean over tasks of each seed; the units of `values` are task and seed."""
-    return student(values.unstack("task").mean(axis=1, skipna=False), predicted, level)
+    return student(values.unstack("task").mean(axis=1, skipna=False), prediction, level)
 
 
 def _depth(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -271,8 +272,8 @@ def _depth(tests: pd.DataFrame) -> Iterator[Statistic]:
         return
     is_deeper = tests["deeper"].astype(bool)
     errors, areas, fits = (
-        _by_scheme(tests[chosen & (tests["quantity"] == quantity)])
-        for chosen, quantity in ((is_deeper, "tvd"), (is_deeper, "auc"), (~is_deeper, "tvd"))
+        _by_scheme(tests[depths & (tests["quantity"] == quantity)])
+        for depths, quantity in ((is_deeper, "tvd"), (is_deeper, "auc"), (~is_deeper, "tvd"))
     )
     yield Statistic("tvd of deeper brackets", errors, of="deeper brackets")
     yield Statistic("auc of deeper brackets", areas, of="deeper brackets")
@@ -291,31 +292,31 @@ def _stability(curves: pd.DataFrame) -> Iterator[Statistic]:
             of_setting.pivot(index="iteration", columns=["scheme", "seed"], values=name).reindex(iterations)
             for name in ("loss", "gradient_norm")
         )
-        setting, of = {"layers": layers, "learning_rate": f"{rate:g}"}, f"stability/{layers} layers"
-        gradients, broken = (
+        setting, networks = {"layers": layers, "learning_rate": f"{rate:g}"}, f"stability/{layers} layers"
+        gradients, breaks = (
             of_trainings.unstack("scheme").reindex(columns=list(SCHEMES)) for of_trainings in _trouble(losses, norms)
         )
-        yield Statistic("highest gradient", gradients, setting, of=of)
-        pairs = {pair: pd.concat([broken[scheme] for scheme in pair], keys=(0, 1)) for pair in permutations(SCHEMES, 2)}
+        yield Statistic("highest gradient", gradients, setting, of=networks)
+        pairs = {pair: pd.concat([breaks[scheme] for scheme in pair], keys=(0, 1)) for pair in permutations(SCHEMES, 2)}
         columns = pd.DataFrame(list(pairs.values()), index=pd.Index(list(pairs), tupleize_cols=False)).T
-        yield Statistic("trainings that break", columns, setting, more_often, of=of)
+        yield Statistic("trainings that break", columns, setting, more_often, of=networks)
 
 
-def more_often(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def more_often(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The share of trainings of one scheme that break less that of another, each with Clopper and Pearson's interval.
 
     The units of `values` are place, 0 for the one and 1 for the other, and seed. Each interval has half of the error.
     """
     tail, ends = (1 - level) / 4, []
     for _, of_scheme in values.dropna().groupby(level=0):
-        n, broken = len(of_scheme), int(of_scheme.sum())
-        low = betaincinv(broken, n - broken + 1, tail) if broken else 0.0
-        high = betaincinv(broken + 1, n - broken, 1 - tail) if broken < n else 1.0
-        ends.append((broken / n, float(low), float(high)))
+        n, breaks = len(of_scheme), int(of_scheme.sum())
+        low = betaincinv(breaks, n - breaks + 1, tail) if breaks else 0.0
+        high = betaincinv(breaks + 1, n - breaks, 1 - tail) if breaks < n else 1.0
+        ends.append((breaks / n, float(low), float(high)))
     if len(ends) < 2:  # one of them was not trained
         return Estimate(np.nan, np.nan, np.nan, 0)
-    (one, low, high), (other, other_low, other_high) = ends
-    return Estimate(one - other, low - other_high, high - other_low, int(values.count()) // 2)
+    (share, low, high), (other_share, other_low, other_high) = ends
+    return Estimate(share - other_share, low - other_high, high - other_low, int(values.count()) // 2)
 
 
 def _trouble(losses: pd.DataFrame, norms: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -326,12 +327,12 @@ def _trouble(losses: pd.DataFrame, norms: pd.DataFrame) -> tuple[pd.Series, pd.S
     SPIKE.
     """
     losses, norms = (values.where(np.isfinite(values)) for values in (losses, norms))
-    above = losses - losses.cummin()
-    spikes = (above > SPIKE) & (above.index > START)[:, None]
+    rise = losses - losses.cummin()
+    spikes = (rise > SPIKE) & (rise.index > START)[:, None]
     return np.log10(norms.where(norms > 0).max()), (spikes | losses.isna() | norms.isna()).any().astype(float)
 
 
 def evidence(tests: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
     """Tests by length of the networks of long trainings, and what made them, for evidence/."""
-    kept = tests.drop(columns=["device", "torch"]).round({"value": 6})
-    return {"tests": kept.assign(scale=scale), "runs": runs.round({"value": 6}).assign(scale=scale)}
+    columns = tests.drop(columns=["device", "torch"]).round({"value": 6})
+    return {"tests": columns.assign(scale=scale), "runs": runs.round({"value": 6}).assign(scale=scale)}

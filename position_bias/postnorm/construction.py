@@ -35,14 +35,14 @@ def weights(v: int, scheme: Scheme, strength: float) -> tuple[Architecture, Mapp
     simplex = torch.from_numpy(theory.simplex(v))
     network = Architecture(inputs=v, outputs=v, width=d, placement=scheme)
     zeros, identity = torch.zeros(d, d, dtype=torch.float64), torch.eye(d, dtype=torch.float64)
-    added = {"none": LARGE, "peri": LARGE * math.sqrt(d)}[scheme]  # norm of the output for one token present
+    norm = {"none": LARGE, "peri": LARGE * math.sqrt(d)}[scheme]  # norm of the output for one token present
     parameters = {
         "embedding": simplex,
         "q0": zeros,
         "k0": zeros,
         "v0": identity,
         "o0": -LARGE * identity,
-        "readout": strength / added * simplex.T,
+        "readout": strength / norm * simplex.T,
     }
     if scheme == "peri":
         parameters |= {"attention0_input_gain": identity.sum(0), "attention0_output_gain": LARGE * identity.sum(0)}
@@ -54,19 +54,19 @@ def distances(v: int, strength: float, sequences: int, seed: int) -> pd.DataFram
 
     Columns scheme, v, length (s), predicted, measured (the mean over `sequences`), low and high (their range).
     """
-    drawn = tasks.set_complement(v).sequences([seed], "construction", sequences, v - 1)
-    target = (drawn.legal / drawn.legal.sum(-1, keepdim=True))[0].double().numpy()
+    batch = tasks.set_complement(v).sequences([seed], "construction", sequences, v - 1)
+    target = (batch.legal / batch.legal.sum(-1, keepdim=True))[0].double().numpy()
     present = np.arange(1, v)
     rows = []
     for scheme, law in LAW.items():
         network, parameters = weights(v, scheme, strength)
-        p = decoder.logits(parameters, network, drawn.tokens)[0].softmax(-1).numpy()
-        measured = total_variation(p, target)
+        p = decoder.logits(parameters, network, batch.tokens)[0].softmax(-1).numpy()
+        of_network = total_variation(p, target)
         constant = strength * theory.simplex_constant(law, v)
-        predicted = theory.total_variation(present, v, theory.law_gap(law, present, v, constant))
+        by_law = theory.total_variation(present, v, theory.law_gap(law, present, v, constant))
         rows.append(
-            pd.DataFrame({"scheme": scheme, "v": v, "length": present, "predicted": predicted}).assign(
-                measured=measured.mean(axis=0), low=measured.min(axis=0), high=measured.max(axis=0)
+            pd.DataFrame({"scheme": scheme, "v": v, "length": present, "predicted": by_law}).assign(
+                measured=of_network.mean(axis=0), low=of_network.min(axis=0), high=of_network.max(axis=0)
             )
         )
     return pd.concat(rows, ignore_index=True)

@@ -50,7 +50,7 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     """
     tasks = _by_vocabulary(tests)
     schemes = present(tests["scheme"], LOOKS)
-    laws = {law: fitted for law, fitted in LAWS.items() if fitted[0] in schemes}
+    laws = {law: law_look for law, law_look in LAWS.items() if law_look[0] in schemes}
     titles = {v: f"$v = {v}$, trained up to $s = {of_task['trained'].iloc[0]}$" for v, of_task in tasks.items()}
     rows = {"tvd": TVD, "legal_tvd": "the same among\nlegal tokens alone"}
     label = "Total variation distance by the number of tokens present, for each placement of norms"
@@ -100,10 +100,10 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
     height = 0.4 + 1.45 * len(tasks)
     figure, grid = panels(label, height, titles, rows, x=PRESENT, y=labels, sharex="row")
     for (v, name), axes in grid.items():
-        shown = tasks[v][tasks[v]["quantity"] == ("largest_weight" if name == "attention" else "gap")]
-        s = shown["length"]
+        of_panel = tasks[v][tasks[v]["quantity"] == ("largest_weight" if name == "attention" else "gap")]
+        s = of_panel["length"]
         factor = np.sqrt(s * (v - s)) if name == theory.NORMALISED else s
-        _by_length(axes, shown.assign(value=shown["value"] * factor), v, level)
+        _by_length(axes, of_panel.assign(value=of_panel["value"] * factor), v, level)
         if name == "attention":
             axes.axhline(1, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
         else:
@@ -122,10 +122,10 @@ def construction(table: pd.DataFrame) -> Figure:
     label = "Networks that are built by hand follow both laws of the gap"
     figure, axes = plt.subplots(figsize=(COLUMN, 2.3), label=label)
     for scheme, look, rows in curves(table, "scheme", LOOKS):
-        _, law, style = next(of for of in LAWS.values() if of[0] == scheme)
+        _, law, style = next(law_look for law_look in LAWS.values() if law_look[0] == scheme)
         axes.plot(rows["length"], rows["predicted"], style, color=look.colour, label=f"{law}, predicted")
-        drawn: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 3, "linestyle": ""}
-        axes.plot(rows["length"], rows["measured"], marker=look.marker, label=f"{look.name}, built", **drawn)
+        mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 3, "linestyle": ""}
+        axes.plot(rows["length"], rows["measured"], marker=look.marker, label=f"{look.name}, built", **mark)
     (v,) = table["v"].unique()
     axes.set(xlabel=PRESENT, ylabel=TVD, xlim=(0, v), ylim=(0, None))
     legend(figure, axes.get_lines(), settings=f"{v} different tokens")
@@ -138,22 +138,22 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     Marks are means over seeds with t-intervals. From d = v - 1 on, embeddings can form a simplex.
     """
     (v,) = _by_vocabulary(table)
-    beyond = table[(table["quantity"] == "tvd") & (table["length"] > table["trained"])]
+    longer = table[(table["quantity"] == "tvd") & (table["length"] > table["trained"])]
     schemes = present(table["scheme"], LOOKS)
     label = "Total variation distance beyond the trained lengths, by width of the network"
     figure, axes = plt.subplots(figsize=(COLUMN, 2.3), label=label)
-    for scheme, look, aside in side_by_side(schemes, 0.16):
-        of_scheme = beyond[beyond["scheme"] == scheme]
+    for scheme, look, offset in side_by_side(schemes, 0.16):
+        of_scheme = longer[longer["scheme"] == scheme]
         best = by_seed(of_scheme, "width").groupby("width")["value"].min()
-        axes.plot(best.index + aside, best, color=look.colour, linewidth=1)
-        marks(axes, of_scheme, "width", level, look, aside, markersize=3)
-        dots(axes, of_scheme, "width", look.colour, aside + 0.25)  # beside the interval
+        axes.plot(best.index + offset, best, color=look.colour, linewidth=1)
+        marks(axes, of_scheme, "width", level, look, offset, markersize=3)
+        dots(axes, of_scheme, "width", look.colour, offset + 0.25)  # beside the interval
     axes.axvline(v - 1, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=0)
     axes.annotate(f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, va="top")
     axes.set(xlabel="width $d$", ylabel=f"{TVD}\nbeyond trained lengths", xticks=sorted(table["width"].unique()))
     best_line = Line2D([], [], color=REFERENCE, label="best seed")
     legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], settings=counted(table))
-    draws(figure, _names(beyond.assign(width=beyond["width"].map("d{}".format)), "task", "scheme", "width"))
+    draws(figure, _names(longer.assign(width=longer["width"].map("d{}".format)), "task", "scheme", "width"))
     return figure
 
 
@@ -171,18 +171,18 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
     places = [list(kinds).index(kind) for kind in zip(at_trained["weights"], at_trained["eta"], strict=True)]
     at_trained = at_trained.assign(place=places)
     tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, int(task.rpartition("-")[2])))
-    trained = at_trained.groupby("task")["trained"].first()
-    among = {MINIMAL: "legal tokens alone", LANGUAGE: "all tokens"}
-    titles = {task: f"{_task_name(task)}, $L = {trained[task]}$\n{among[part_of(task)]}" for task in tasks}
+    lengths = at_trained.groupby("task")["trained"].first()
+    outputs = {MINIMAL: "legal tokens alone", LANGUAGE: "all tokens"}
+    titles = {task: f"{_task_name(task)}, $L = {lengths[task]}$\n{outputs[part_of(task)]}" for task in tasks}
     label = "Total variation distance of raw and averaged weights, by learning-rate schedule"
     y = f"{TVD}\nat the trained length $L$"
     figure, row = panels(label, 2.2, titles, x="weights", y=y, sharey=True)
     for task, axes in row.items():
         for _, of_kind in at_trained[at_trained["task"] == task].groupby("place"):
-            for decay, look, shown in curves(of_kind, "decay", RATES):
-                aside = 0.36 * decay - 0.26
-                marks(axes, shown, "place", level, look, aside)
-                dots(axes, shown, "place", look.colour, aside + 0.14)
+            for decay, look, of_rate in curves(of_kind, "decay", RATES):
+                offset = 0.36 * decay - 0.26
+                marks(axes, of_rate, "place", level, look, offset)
+                dots(axes, of_rate, "place", look.colour, offset + 0.14)
         axes.set_xticks(range(len(kinds)), list(kinds.values()))
         axes.set_xlim(-0.6, len(kinds) - 0.4)
     axes.set_ylim(bottom=0)
@@ -199,36 +199,36 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
     """
     tasks = [str(task) for task in tests["task"].unique()]
     schemes = present(tests["scheme"], LOOKS)
-    binned = tests[tests["quantity"].isin(["tvd", "auc"])]
-    binned = binned.assign(place=pd.Categorical(bin_of(binned["length"], binned["trained"]), BINS).codes)
+    by_bin = tests[tests["quantity"].isin(["tvd", "auc"])]
+    by_bin = by_bin.assign(place=pd.Categorical(bin_of(by_bin["length"], by_bin["trained"]), BINS).codes)
     blocks = [tasks[start : start + COLUMNS] for start in range(0, len(tasks), COLUMNS)]
     columns = max(map(len, blocks))
     label = "Distance to the target and ROC AUC on formal languages, by length and placement of norms"
     size = (PAGE, 0.2 + 2.4 * len(blocks))
     figure, grid = plt.subplots(2 * len(blocks), columns, figsize=size, squeeze=False, label=label)
-    classified = []
+    auc_panels = []
     for block, rows in zip(blocks, grid.reshape(len(blocks), 2, columns), strict=True):
         rows[0, 0].set_ylabel("total variation\ndistance")
-        for task, (above, below) in zip(block, rows.T, strict=False):
-            distance, auc = (binned[(binned["task"] == task) & (binned["quantity"] == name)] for name in ("tvd", "auc"))
-            _bins(above, distance, level, schemes)
-            above.axhline(0, color="black", linewidth=0.6, zorder=0)
-            above.yaxis.set_major_locator(MaxNLocator(3))
-            above.set_title(_task_name(task))
-            (above if auc.empty else below).set_xlabel("length")
+        for task, (upper, lower) in zip(block, rows.T, strict=False):
+            distance, auc = (by_bin[(by_bin["task"] == task) & (by_bin["quantity"] == name)] for name in ("tvd", "auc"))
+            _bins(upper, distance, level, schemes)
+            upper.axhline(0, color="black", linewidth=0.6, zorder=0)
+            upper.yaxis.set_major_locator(MaxNLocator(3))
+            upper.set_title(_task_name(task))
+            (upper if auc.empty else lower).set_xlabel("length")
             if len(auc):
-                _bins(below, auc, level, schemes)
-                below.axhline(CHANCE, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
-                below.set_ylabel("" if any(axes.get_ylabel() for axes in rows[1]) else "ROC AUC")
-                classified.append(below)
+                _bins(lower, auc, level, schemes)
+                lower.axhline(CHANCE, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
+                lower.set_ylabel("" if any(axes.get_ylabel() for axes in rows[1]) else "ROC AUC")
+                auc_panels.append(lower)
     for axes in grid.flat:
         axes.set_visible(axes.has_data())
-    ends = [end for axes in classified for end in axes.get_ylim()]
-    for axes in classified:
+    ends = [end for axes in auc_panels for end in axes.get_ylim()]
+    for axes in auc_panels:
         axes.set_ylim(min(ends), max(ends))  # whole intervals, though no ROC AUC is above 1
     figure.align_ylabels()
-    told = f"{counted(binned)}; distances have a scale of their own in every panel"
-    legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], settings=told)
+    settings = f"{counted(by_bin)}; distances have a scale of their own in every panel"
+    legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], settings=settings)
     draws(figure, _names(tests, "task", "scheme"))
     return figure
 
@@ -264,8 +264,8 @@ def stability(table: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_formatter("{x:g}")
     figure.align_ylabels()
     ranges = Patch(color=REFERENCE, alpha=0.3, linewidth=0, label="range of seeds")
-    broken = Line2D([], [], label="not finite in some seed", **_broken(Look("", REFERENCE)))
-    legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, broken], settings=counted(table))
+    cross = Line2D([], [], label="not finite in some seed", **_cross(Look("", REFERENCE)))
+    legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, cross], settings=counted(table))
     layers = table["layers"].map("{} layers".format)
     draws(figure, _names(table.assign(of="stability", layers=layers), "of", "layers", "scheme"))
     return figure
@@ -276,8 +276,8 @@ def fitted_constant(tests: pd.DataFrame, scheme: str, law: str, v: int) -> float
 
     It is the mean of the gaps over those that the law has with the constant 1.
     """
-    chosen = (tests["scheme"] == scheme) & (tests["quantity"] == "gap") & (tests["length"] <= tests["trained"])
-    gaps = tests[chosen]
+    is_gap = (tests["scheme"] == scheme) & (tests["quantity"] == "gap") & (tests["length"] <= tests["trained"])
+    gaps = tests[is_gap]
     return float(np.mean(gaps["value"].to_numpy() / theory.law_gap(law, gaps["length"], v, 1.0)))
 
 
@@ -293,8 +293,8 @@ def along_training(curves: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 def highest_gradients(runs: pd.DataFrame) -> pd.Series:
     """The highest gradient norm of each seed of one training whose losses and gradients are all finite."""
-    both = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
-    return runs.groupby("seed")["gradient_norm"].max()[both.groupby(runs["seed"]).all()]
+    finite = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
+    return runs.groupby("seed")["gradient_norm"].max()[finite.groupby(runs["seed"]).all()]
 
 
 def _names(table: pd.DataFrame, *parts: str) -> list[str]:
@@ -327,12 +327,12 @@ def _median_and_range(axes: Axes, table: pd.DataFrame, quantity: str, look: Look
     """Median over seeds against iterations, in the range of seeds, as far as all of them are finite."""
     finite = along_training(table, quantity)
     if finite.empty:
-        axes.plot(table["iteration"].min(), 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
+        axes.plot(table["iteration"].min(), 0.96, transform=axes.get_xaxis_transform(), **_cross(look))
         return
     axes.fill_between(finite.index, finite["low"], finite["high"], color=look.colour, alpha=0.15, linewidth=0)
     places = np.unique(np.searchsorted(finite.index, np.geomspace(1, max(finite.index, default=1), MARKS)))
-    shown = [place for place in places if place < len(finite)]
-    axes.plot(finite.index, finite["median"], **marked(look._replace(width=0.9), shown))
+    mark_places = [place for place in places if place < len(finite)]
+    axes.plot(finite.index, finite["median"], **marked(look._replace(width=0.9), mark_places))
 
 
 def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], schemes: dict[str, Look]) -> None:
@@ -349,7 +349,7 @@ def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], sche
                 axes.plot([at] * 2, [highest.min(), highest.max()], color=look.colour, linewidth=0.9)
                 axes.plot(at, highest.median(), look.marker, color=look.colour, markersize=3.5)
             if len(highest) < runs["seed"].nunique():
-                axes.plot(at, 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
+                axes.plot(at, 0.96, transform=axes.get_xaxis_transform(), **_cross(look))
     axes.set_xscale("log")
     _suited_scale(axes)
     axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
@@ -357,7 +357,7 @@ def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], sche
     axes.margins(x=0.12, y=0.2)
 
 
-def _broken(look: Look) -> dict[str, Any]:
+def _cross(look: Look) -> dict[str, Any]:
     """The mark at the top of a panel of what is not finite."""
     return {"linestyle": "", "marker": "x", "markersize": 4, "color": look.colour}
 

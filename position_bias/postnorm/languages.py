@@ -69,8 +69,8 @@ def tomita(number: int) -> Language:
     ((0|1)*0)*1(11)*(0(0|1)*1)*0(00)*(1(0|1)*)*. 4: no 000. 5: even numbers of 0s and of 1s. 6: the number of 0s less
     that of 1s is a multiple of 3. 7: 0*1*0*1*.
     """
-    transitions, accepting = _TOMITA[number]
-    return Language(f"tomita-{number}", 2, np.array(transitions, np.int64), np.array(accepting))
+    transitions, accepts = _TOMITA[number]
+    return Language(f"tomita-{number}", 2, np.array(transitions, np.int64), np.array(accepts))
 
 
 def legal_outputs(language: Language) -> Mask:
@@ -91,13 +91,13 @@ def choices_to_words(language: Language, length: int) -> Array:
     so that a walk by these probabilities is the uniform walk conditioned on its end. Zeros in states out of which there
     is no word of the length; they are never entered, if there is one from the start.
     """
-    choices, ahead = uniform_choices(language), language.accepting.astype(np.float64)
+    choices, to_words = uniform_choices(language), language.accepting.astype(np.float64)
     backwards = []
     for _ in range(length):
-        weighted = choices * np.append(ahead, 0)[language.transitions]  # the 0 is for -1
-        ahead = weighted.sum(axis=1)
-        backwards.append(weighted / np.where(ahead > 0, ahead, 1)[:, None])
-        ahead /= ahead.max() or 1  # only ratios matter, and long walks would underflow
+        products = choices * np.append(to_words, 0)[language.transitions]  # the 0 is for -1
+        to_words = products.sum(axis=1)
+        backwards.append(products / np.where(to_words > 0, to_words, 1)[:, None])
+        to_words /= to_words.max() or 1  # only ratios matter, and long walks would underflow
     return np.stack(backwards[::-1])
 
 
@@ -106,13 +106,13 @@ def has_near_misses(language: Language, length: int) -> bool:
 
     It follows the states of words together with those of their copies, in which one symbol is another.
     """
-    after = np.vstack([language.transitions, np.full(language.symbols, -1)])  # its last row, -1: the dead stay so
-    own, other = np.nonzero(~np.eye(language.symbols, dtype=bool))
+    table = np.vstack([language.transitions, np.full(language.symbols, -1)])  # its last row, -1: the dead stay so
+    symbol, replacement = np.nonzero(~np.eye(language.symbols, dtype=bool))
     intact, pairs = np.zeros(1, np.int64), np.empty((2, 0), np.int64)
     for _ in range(length):
-        replaced = np.stack([after[intact][:, own].ravel(), after[intact][:, other].ravel()])
-        pairs = np.unique(np.concatenate([replaced, after[pairs].reshape(2, -1)], axis=1), axis=1)
+        new_pairs = np.stack([table[intact][:, symbol].ravel(), table[intact][:, replacement].ravel()])
+        pairs = np.unique(np.concatenate([new_pairs, table[pairs].reshape(2, -1)], axis=1), axis=1)
         pairs = pairs[:, pairs[0] >= 0]
-        intact = np.setdiff1d(after[intact], [-1])
-    accepting = np.append(language.accepting, False)
-    return bool((accepting[pairs[0]] & ~accepting[pairs[1]]).any())
+        intact = np.setdiff1d(table[intact], [-1])
+    accepts = np.append(language.accepting, False)
+    return bool((accepts[pairs[0]] & ~accepts[pairs[1]]).any())

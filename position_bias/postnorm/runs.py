@@ -49,15 +49,15 @@ class Trial(NamedTuple):
 def experiments(postnorm: PostNorm) -> dict[str, list[Trial]]:
     """The trials of each experiment: a task of the configuration, or what is varied."""
     tasks = [*postnorm["set_complement"]["lengths"], *postnorm["languages"]["lengths"]]
-    varied, swept = postnorm["stability"], postnorm["sweep"]["stability"]
+    stability_grid, sweep_grid = postnorm["stability"], postnorm["sweep"]["stability"]
     return {
         **{task: by_scheme(postnorm, task) for task in tasks},
         "dimension": by_width(postnorm),
         "depth": by_depth(postnorm),
         "averaging": by_average(postnorm),
-        "stability": stability(postnorm, varied, range(varied["seeds"])),
+        "stability": stability(postnorm, stability_grid, range(stability_grid["seeds"])),
         "sweep": sweep(postnorm),
-        "sweep_stability": stability(postnorm, swept, seeds_of_sweep(swept["seeds"])),
+        "sweep_stability": stability(postnorm, sweep_grid, seeds_of_sweep(sweep_grid["seeds"])),
     }
 
 
@@ -71,9 +71,9 @@ def vocabulary(task: str) -> int:
     return int(task.removeprefix(COMPLEMENT))
 
 
-def bin_of(length: npt.ArrayLike, trained: npt.ArrayLike) -> npt.NDArray[np.str_]:
+def bin_of(length: npt.ArrayLike, trained_length: npt.ArrayLike) -> npt.NDArray[np.str_]:
     """Return the bin of every length, where `trained` is L: of BINS, whose upper ends belong to them."""
-    return np.array(BINS)[np.searchsorted(_EDGES, np.asarray(length) / np.asarray(trained), side="left")]
+    return np.array(BINS)[np.searchsorted(_EDGES, np.asarray(length) / np.asarray(trained_length), side="left")]
 
 
 def minimal(inputs: int) -> Numbers:
@@ -181,7 +181,7 @@ def by_average(postnorm: PostNorm) -> list[Trial]:
     ]
 
 
-def stability(postnorm: PostNorm, varied: Mapping[str, Any], seeds: Iterable[int]) -> list[Trial]:
+def stability(postnorm: PostNorm, grid: Mapping[str, Any], seeds: Iterable[int]) -> list[Trial]:
     """A shallow and a deep network without warmup, at the schemes and learning rates that are `varied`."""
     task, length = next(iter(postnorm["set_complement"]["lengths"].items()))
     numbers, batch = postnorm["stability"], postnorm["set_complement"]["batch"]
@@ -198,7 +198,7 @@ def stability(postnorm: PostNorm, varied: Mapping[str, Any], seeds: Iterable[int
             to_the_end=True,
         )
         for size, scheme, rate in product(
-            [minimal(vocabulary(task)), numbers["deep"]], varied["schemes"], varied["learning_rates"]
+            [minimal(vocabulary(task)), numbers["deep"]], grid["schemes"], grid["learning_rates"]
         )
     ]
 
@@ -223,8 +223,8 @@ def record(postnorm: PostNorm, experiment: str) -> Numbers:
     """Return what run.csv says of the training of a task, or of averages."""
     if experiment == "averaging":
         numbers = postnorm["averaging"]
-        listed = {name: " ".join(map(str, numbers[name])) for name in ("vocabularies", "deterministic")}
-        return {"task": experiment} | listed | {name: numbers[name] for name in OF_AVERAGES}
+        lists = {name: " ".join(map(str, numbers[name])) for name in ("vocabularies", "deterministic")}
+        return {"task": experiment} | lists | {name: numbers[name] for name in OF_AVERAGES}
     trials = by_scheme(postnorm, experiment)
     return {
         "task": experiment,

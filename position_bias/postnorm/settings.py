@@ -11,7 +11,6 @@ from position_bias.workflow.section import (
     Bounds,
     Count,
     Decay,
-    Given,
     Items,
     Level,
     Rate,
@@ -19,6 +18,7 @@ from position_bias.workflow.section import (
     Seeds,
     Share,
     Small,
+    Text,
     Words,
     section,
 )
@@ -174,7 +174,7 @@ class TaskSweep:
     iterations: Annotated[
         list[Annotated[float, Bounds(above=0, most=100)]], Items(1), "multiples of the iterations of the figures"
     ]
-    languages: Annotated[list[Given], Items(1), "some of postnorm.languages.lengths, which stand for all of them"]
+    languages: Annotated[list[Text], Items(1), "some of postnorm.languages.lengths, which stand for all of them"]
     seeds: Seeds
     stability: SweepOfStability
 
@@ -220,7 +220,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
         if round(share * (iterations := postnorm[part]["iterations"])) < 1:
             yield f"postnorm.sweep.iterations = {share} of postnorm.{part}.iterations = {iterations} is none; give more"
     widths_of = f"{runs.COMPLEMENT}{dimension['vocabulary']}"
-    for key, names, where, known in (  # names that some key has, and those that there are
+    for key, names, parent, choices in (  # names that some key has, and those that there are
         (f"postnorm.{MINIMAL}.learning_rate", rates, f"in postnorm.{MINIMAL}.lengths", complements),
         ("postnorm.sweep.languages", postnorm["sweep"]["languages"], f"in postnorm.{LANGUAGE}.lengths", tasks),
         (
@@ -244,5 +244,5 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
         ),
     ):
         for name in names:
-            if name not in known:
-                yield f"{key} = {name!r} is not {where}; use some of {', '.join(map(str, known))}"
+            if name not in choices:
+                yield f"{key} = {name!r} is not {parent}; use some of {', '.join(map(str, choices))}"

@@ -24,10 +24,10 @@ class Sequences:
     """Inputs, and the legal outputs after each token. One at least is legal everywhere."""
 
     tokens: Tensor  # int64 [S, M, T]
-    values: Tensor | None  # float32 [S, M, T], a number that each token carries, where the task is valued
+    values: Tensor | None  # float32 [S, M, T], a number that each token carries, where the task has values
     legal: Tensor  # bool [S, M, T, outputs]
 
-    def on(self, device: str, part: slice = slice(None)) -> "Sequences":
+    def to_device(self, device: str, part: slice = slice(None)) -> "Sequences":
         """All sequences, or a part of those of every seed, on a device."""
         values = None if self.values is None else self.values[:, part].to(device)
         return Sequences(self.tokens[:, part].to(device), values, self.legal[:, part].to(device))
@@ -41,7 +41,7 @@ class SequenceTask:
     size: int  # different inputs, and as many outputs
     # of seeds, a purpose, a count and a length: `count` sequences for each seed; another purpose gives others
     sequences: Callable[[Sequence[int], object, int, int], Sequences]
-    valued: bool = False  # whether tokens carry a value
+    has_values: bool = False  # whether tokens carry a value
     longest: int | None = None  # greatest length; None where there is no limit
     language: Language | None = None  # whose prefixes its sequences are, where words are told from near misses
 
@@ -69,7 +69,7 @@ def maximum(classes: int) -> SequenceTask:
         greatest = tokens.gather(-1, priority.cummax(-1).indices)
         return Sequences(tokens, priority.contiguous(), functional.one_hot(greatest, classes).bool())
 
-    return SequenceTask(name, classes, sequences, valued=True)
+    return SequenceTask(name, classes, sequences, has_values=True)
 
 
 def formal(language: Language) -> SequenceTask:
@@ -84,7 +84,8 @@ def formal(language: Language) -> SequenceTask:
         symbols, states = _walk(
             language, choices, _uniform(_generators(seeds, language.name, purpose), (count, length))
         )
-        return Sequences(_begun(language, symbols), None, torch.from_numpy(languages.legal_outputs(language))[states])
+        legal = torch.from_numpy(languages.legal_outputs(language))[states]
+        return Sequences(_with_begin(language, symbols), None, legal)
 
     return SequenceTask(language.name, language.symbols + 1, sequences, language=language)
 
@@ -101,7 +102,7 @@ class Nested:
     longest: int
 
     @property
-    def unbounded(self) -> Language:
+    def deep_language(self) -> Language:
         """The Dyck language whose depth no sequence exhausts."""
         return languages.dyck(self.kinds, self.longest + 1)
 
@@ -118,10 +119,10 @@ class Nested:
 
     def legal(self, tokens: Tensor) -> Tensor:
         """What may follow each token of prefixes `[S, M, T]` that begin with the begin token, `[S, M, T, outputs]`."""
-        language = self.unbounded
-        after, state, states = torch.from_numpy(language.transitions), torch.zeros_like(tokens[..., 0]), []
+        language = self.deep_language
+        table, state, states = torch.from_numpy(language.transitions), torch.zeros_like(tokens[..., 0]), []
         for symbol in tokens.unbind(-1):
-            state = torch.where(symbol == language.symbols, 0, after[state, symbol.clamp(max=language.symbols - 1)])
+            state = torch.where(symbol == language.symbols, 0, table[state, symbol.clamp(max=language.symbols - 1)])
             states.append(state)
         return torch.from_numpy(languages.legal_outputs(language))[torch.stack(states, -1)]
 
@@ -152,8 +153,8 @@ def task(name: str) -> SequenceTask:
 def draw_targets(legal: Tensor, uniform: Tensor) -> Tensor:
     """Draw one of the `legal[..., outputs]`, each as likely, int64 `[...]`, by numbers `uniform[...]` in [0, 1)."""
     rank = legal.cumsum(-1, dtype=torch.int32)
-    chosen = (uniform * rank[..., -1]).int()  # this many legal outputs are passed over
-    return (rank <= chosen[..., None]).sum(-1)
+    skips = (uniform * rank[..., -1]).int()  # this many legal outputs are passed over
+    return (rank <= skips[..., None]).sum(-1)
 
 
 def words(language: Language, seeds: Sequence[int], purpose: object, count: int, length: int) -> tuple[Tensor, Tensor]:
@@ -169,17 +170,17 @@ def words(language: Language, seeds: Sequence[int], purpose: object, count: int,
     generators = _generators(seeds, language.name, "words", purpose)
     members = torch.empty(len(generators), count, length, dtype=torch.int64)
     near_misses = torch.empty_like(members)
-    wanted = torch.ones(members.shape[:2], dtype=torch.bool)
-    while wanted.any():  # seldom more than a few rounds; each seed draws whole rounds, whatever its mates still want
+    open_rows = torch.ones(members.shape[:2], dtype=torch.bool)
+    while open_rows.any():  # seldom more than a few rounds; each seed draws whole rounds, whatever its mates still want
         uniform = _uniform(generators, (count, length + 1))
         symbols, states = _walk(language, choices, uniform[..., :length])
         spoiling = _spoiling(language, symbols, states).flatten(-2)
-        found = wanted & spoiling.any(-1)
-        at = draw_targets(spoiling[found], uniform[found][:, -1])
-        replaced = symbols[found].scatter(1, at[:, None] // language.symbols, at[:, None] % language.symbols)
-        members[found], near_misses[found] = symbols[found], replaced
-        wanted &= ~found
-    return _begun(language, members), _begun(language, near_misses)
+        hits = open_rows & spoiling.any(-1)
+        at = draw_targets(spoiling[hits], uniform[hits][:, -1])
+        misses = symbols[hits].scatter(1, at[:, None] // language.symbols, at[:, None] % language.symbols)
+        members[hits], near_misses[hits] = symbols[hits], misses
+        open_rows &= ~hits
+    return _with_begin(language, members), _with_begin(language, near_misses)
 
 
 def _generators(seeds: Sequence[int], *parts: object) -> list[torch.Generator]:
@@ -198,13 +199,13 @@ def _walk(language: Language, choices: Tensor, uniform: Tensor) -> tuple[Tensor,
     """
     total = choices.cumsum(-1)
     # the last is 1 without rounding, and stays above every uniform number: no symbol of probability 0 is chosen
-    below = (total / total[..., -1:].clamp(min=torch.finfo(total.dtype).tiny)).float()
-    after = torch.from_numpy(language.transitions)
+    cumulative = (total / total[..., -1:].clamp(min=torch.finfo(total.dtype).tiny)).float()
+    table = torch.from_numpy(language.transitions)
     state = torch.zeros(uniform.shape[:-1], dtype=torch.int64)
     symbols, states = [], [state]
     for step, chance in enumerate(uniform.unbind(-1)):
-        symbol = (chance[..., None] >= below[step, state]).sum(-1)
-        state = after[state, symbol]
+        symbol = (chance[..., None] >= cumulative[step, state]).sum(-1)
+        state = table[state, symbol]
         symbols.append(symbol)
         states.append(state)
     return torch.stack(symbols, -1), torch.stack(states, -1)
@@ -213,17 +214,17 @@ def _walk(language: Language, choices: Tensor, uniform: Tensor) -> tuple[Tensor,
 def _spoiling(language: Language, symbols: Tensor, states: Tensor) -> Tensor:
     """Whether replacing symbol T of a word by another spoils it, `[S, M, T, symbols]`; from what `_walk` gives."""
     size = len(language.accepting)
-    after = torch.from_numpy(language.transitions)
-    after = functional.pad(after.where(after >= 0, size), (0, 0, 0, 1), value=size)  # the last state is dead
+    table = torch.from_numpy(language.transitions)
+    table = functional.pad(table.where(table >= 0, size), (0, 0, 0, 1), value=size)  # the last state is dead
     # [S, M, states + 1]: whether the rest, read in a state, ends well
     is_word = functional.pad(torch.from_numpy(language.accepting), (0, 1)).expand(*symbols.shape[:-1], -1)
     spoils = []
     for position in reversed(range(symbols.shape[-1])):
-        spoils.append(~is_word.gather(-1, after[states[..., position]]))
-        is_word = is_word.gather(-1, after.T[symbols[..., position]])
+        spoils.append(~is_word.gather(-1, table[states[..., position]]))
+        is_word = is_word.gather(-1, table.T[symbols[..., position]])
     return torch.stack(spoils[::-1], dim=-2)
 
 
-def _begun(language: Language, symbols: Tensor) -> Tensor:
+def _with_begin(language: Language, symbols: Tensor) -> Tensor:
     """With the begin token in front."""
     return functional.pad(symbols, (1, 0), value=language.symbols)

@@ -25,11 +25,11 @@ from position_card.core.checkpoint import Place
 from position_card.core.runtime import InputError
 
 QUANTITIES = ("tvd", "legal_tvd", "leak", "gap", "largest_weight")
-DRAWN = 2048  # training sequences of a seed that are drawn at once
+DRAWS_AT_ONCE = 2048  # training sequences of a seed that are drawn at once
 PART = 64  # test sequences of a seed that pass through the networks at once
 LENGTHS_A_BIN = 4  # at which words are told from near misses
 POINTS = 400  # of a curve along training
-SETTLED = 0.1  # of the iterations, the last, over which a settled loss is averaged
+LAST_SHARE = 0.1  # of the iterations, the last, over which a settled loss is averaged
 WORDS = 4  # times as many words of brackets as sequences, since few are deep
 
 
@@ -61,7 +61,7 @@ class TrialOutcome:
     trial: Trial
     networks: Networks
     initial: Parameters
-    trained: TrainingResult
+    result: TrainingResult
     finite: list[int]  # the seeds whose networks did not diverge
     tests: pd.DataFrame  # seed, length, quantity, value, of these seeds
 
@@ -86,7 +86,7 @@ def networks(trial: Trial, device: str) -> Networks:
     """Return the networks of a trial."""
     task, (placement, final) = tasks.task(trial.task), SCHEMES[trial.scheme]
     architecture = Architecture(
-        task.size, task.size, placement=placement, final_norm=final, valued=task.valued, **trial.size
+        task.size, task.size, placement=placement, final_norm=final, has_values=task.has_values, **trial.size
     )
     return Networks(task, architecture, TrialSetting(**trial.setting), trial.seeds, device)
 
@@ -97,19 +97,19 @@ def train(trial: Trial, place: Place) -> TrialOutcome:
     Targets are single legal outputs, drawn uniformly. What a seed draws does not depend on the scheme, so that schemes
     compare in pairs. A killed call resumes from `place`.
     """
-    built = networks(trial, place.device)
-    initial = decoder.initial(built.architecture, trial.seeds, place.device)
-    batches, recipe = TaskBatches(built), Recipe(**trial.recipe)
+    of_trial = networks(trial, place.device)
+    initial = decoder.initial(of_trial.architecture, trial.seeds, place.device)
+    batches, recipe = TaskBatches(of_trial), Recipe(**trial.recipe)
 
     def draw(iteration: int) -> tuple[Tensor, ...]:
         sequences, targets = batches(iteration)
         return sequences.tokens, targets, *([] if sequences.values is None else [sequences.values])
 
     def loss(weights: Mapping[str, Tensor], tokens: Tensor, targets: Tensor, values: Tensor | None = None) -> Tensor:
-        logits = decoder.logits(weights, built.architecture, tokens, values)
+        logits = decoder.logits(weights, of_trial.architecture, tokens, values)
         return ensemble.mean_cross_entropy(logits, targets)
 
-    trained = ensemble.train(
+    result = ensemble.train(
         initial,
         draw,
         loss,
@@ -122,9 +122,9 @@ def train(trial: Trial, place: Place) -> TrialOutcome:
         description=f"{trial.task}, {trial.scheme}, width {trial.size['width']}",
         kappa=trial.kappa,
     )
-    finite = [seed for index, seed in enumerate(trial.seeds) if index not in trained.diverged]
-    tests = evaluate(trained.parameters, built)
-    return TrialOutcome(trial, built, initial, trained, finite, tests[tests["seed"].isin(finite)])
+    finite = [seed for index, seed in enumerate(trial.seeds) if index not in result.divergences]
+    tests = evaluate(result.parameters, of_trial)
+    return TrialOutcome(trial, of_trial, initial, result, finite, tests[tests["seed"].isin(finite)])
 
 
 class TaskBatches:
@@ -132,19 +132,19 @@ class TaskBatches:
 
     def __init__(self, networks: Networks) -> None:
         self.networks, self.batch = networks, networks.setting.batch
-        self.in_block = max(1, DRAWN // self.batch)  # iterations that are drawn for at once
+        self.in_block = max(1, DRAWS_AT_ONCE // self.batch)  # iterations that are drawn for at once
         self.block = lru_cache(maxsize=1)(self._block)
 
     def __call__(self, iteration: int) -> tuple[Sequences, Tensor]:
         block, place = divmod(iteration - 1, self.in_block)
         sequences, targets = self.block(block)
         part = slice(place * self.batch, (place + 1) * self.batch)
-        return sequences.on(self.networks.device, part), targets[:, part]
+        return sequences.to_device(self.networks.device, part), targets[:, part]
 
     def _block(self, block: int) -> tuple[Sequences, Tensor]:
         task, seeds, device = self.networks.task, self.networks.seeds, self.networks.device
         count, length = self.in_block * self.batch, self.networks.setting.length
-        sequences = task.sequences(seeds, ("batches", block), count, length).on(device)
+        sequences = task.sequences(seeds, ("batches", block), count, length).to_device(device)
         generators = ensemble.generators(seeds, "targets", block)
         uniform = torch.stack([torch.rand(sequences.legal.shape[1:3], generator=generator) for generator in generators])
         return sequences, tasks.draw_targets(sequences.legal, uniform.to(device))
@@ -161,11 +161,11 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
     """
     setting, seeds, language = networks.setting, networks.seeds, networks.task.language
     sequences = networks.task.sequences(seeds, "tests", setting.sequences, setting.longest)
-    skipped = sequences.tokens.shape[-1] - setting.longest  # begin tokens
+    begin_tokens = sequences.tokens.shape[-1] - setting.longest  # begin tokens
     total = torch.zeros(len(QUANTITIES), len(seeds), setting.longest)
     for start in range(0, setting.sequences, PART):
-        part = sequences.on(networks.device, slice(start, start + PART))
-        total += judge(weights, networks.architecture, part).sum(2)[..., skipped:].cpu()
+        part = sequences.to_device(networks.device, slice(start, start + PART))
+        total += judge(weights, networks.architecture, part).sum(2)[..., begin_tokens:].cpu()
     means = (total / setting.sequences).numpy()
     rows: list[dict[str, object]] = [
         {"seed": seed, "length": length, "quantity": quantity, "value": float(means[row, member, length - 1])}
@@ -175,7 +175,7 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
         for length in range(1, setting.longest + 1)
     ]
     if language:
-        rows += _classified(weights, networks, language)
+        rows += _auc_rows(weights, networks, language)
     return pd.DataFrame(rows)
 
 
@@ -187,13 +187,13 @@ def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Seque
     count = legal.sum(-1)
     p = logits.softmax(-1)
     target = legal / count[..., None]
-    among = logits.masked_fill(~legal, -torch.inf).softmax(-1)
+    p_legal = logits.masked_fill(~legal, -torch.inf).softmax(-1)
     gap = (logits * legal).sum(-1) / count - (logits * ~legal).sum(-1) / (legal.shape[-1] - count).clamp(min=1)
     largest = torch.stack([layer.weights.amax(-1).mean(2) for layer in traces]).mean(0)
     return torch.stack(
         [
             (p - target).abs().sum(-1) / 2,
-            (among - target).abs().sum(-1) / 2,
+            (p_legal - target).abs().sum(-1) / 2,
             (p * ~legal).sum(-1),
             gap,
             largest,
@@ -201,7 +201,7 @@ def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Seque
     )
 
 
-def _classified(weights: Mapping[str, Tensor], networks: Networks, language: Language) -> list[dict[str, object]]:
+def _auc_rows(weights: Mapping[str, Tensor], networks: Networks, language: Language) -> list[dict[str, object]]:
     """ROC AUC of the least probability that a network gives to a token or the end, words against near misses."""
     rows, seeds, setting = [], networks.seeds, networks.setting
     for length in _lengths_to_classify(language, setting):
@@ -214,9 +214,9 @@ def _classified(weights: Mapping[str, Tensor], networks: Networks, language: Lan
     return rows
 
 
-def area_under_curve(above: Tensor, below: Tensor) -> float:
+def area_under_curve(positives: Tensor, negatives: Tensor) -> float:
     """ROC AUC: how often one of `above` [m] exceeds one of `below` [n], where ties count half; NaN without either."""
-    difference = above[:, None] - below
+    difference = positives[:, None] - negatives
     return float(((difference > 0).double() + (difference == 0) / 2).mean())
 
 
@@ -224,19 +224,19 @@ def _lengths_to_classify(language: Language, setting: TrialSetting) -> list[int]
     """Lengths spread over each bin at which there are words and near misses."""
     lengths = [n for n in range(2, setting.longest + 1) if languages.has_near_misses(language, n)]
     of_bin = {name: [n for n in lengths if bin_of(n, setting.length) == name] for name in BINS}
-    chosen: set[int] = set()
-    for inside in of_bin.values():
-        places = np.linspace(0, len(inside) - 1, min(LENGTHS_A_BIN, len(inside)))
-        chosen |= {inside[round(place)] for place in places}
-    return sorted(chosen)
+    choices: set[int] = set()
+    for in_bin in of_bin.values():
+        places = np.linspace(0, len(in_bin) - 1, min(LENGTHS_A_BIN, len(in_bin)))
+        choices |= {in_bin[round(place)] for place in places}
+    return sorted(choices)
 
 
 def least_probability(weights: Mapping[str, Tensor], network: Architecture, tokens: Tensor) -> Tensor:
     """Of what follows each token, and of the end at last: log probability `[S, M]`, the lowest; tokens `[S, M, T]`."""
     log_p = decoder.logits(weights, network, tokens).log_softmax(-1)
     end = torch.full_like(tokens[..., :1], network.outputs - 1)
-    following = torch.cat([tokens[..., 1:], end], -1)
-    return log_p.gather(-1, following[..., None])[..., 0].amin(-1)
+    next_tokens = torch.cat([tokens[..., 1:], end], -1)
+    return log_p.gather(-1, next_tokens[..., None])[..., 0].amin(-1)
 
 
 # What experiments ask of the networks of a trial
@@ -248,12 +248,12 @@ def stretches(outcome: TrialOutcome, points: int) -> pd.DataFrame:
     A row a stretch and seed: seed, iteration (its last), loss and gradient_norm (means over it), highest_loss and
     highest_gradient_norm.
     """
-    trained = outcome.trained
-    ends = np.unique(np.linspace(0, len(trained.losses), points + 1).round().astype(int))[1:]
+    result = outcome.result
+    ends = np.unique(np.linspace(0, len(result.losses), points + 1).round().astype(int))[1:]
     rows = []
     for member, seed in enumerate(outcome.trial.seeds):
         for start, end in zip([0, *ends], ends, strict=False):
-            loss, gradient = (values[start:end, member] for values in (trained.losses, trained.gradient_norms))
+            loss, gradient = (values[start:end, member] for values in (result.losses, result.gradient_norms))
             row = {"seed": seed, "iteration": int(end), "loss": loss.mean(), "gradient_norm": gradient.mean()}
             rows.append({**row, "highest_loss": loss.max(), "highest_gradient_norm": gradient.max()})
     return pd.DataFrame(rows)
@@ -262,7 +262,7 @@ def stretches(outcome: TrialOutcome, points: int) -> pd.DataFrame:
 def settled_losses(outcome: TrialOutcome) -> pd.DataFrame:
     """Task, labels, seed, and loss: its mean over the last iterations, missing where one of them is not finite."""
     trial = outcome.trial
-    last = outcome.trained.losses[int((1 - SETTLED) * trial.recipe["iterations"]) :]
+    last = outcome.result.losses[int((1 - LAST_SHARE) * trial.recipe["iterations"]) :]
     means = [loss.mean() if np.isfinite(loss).all() else np.nan for loss in last.T]
     losses = np.array(means, dtype=last.dtype)
     return pd.DataFrame({"task": trial.task, **trial.labels, "seed": trial.seeds, "loss": losses})
@@ -271,8 +271,8 @@ def settled_losses(outcome: TrialOutcome) -> pd.DataFrame:
 def distances(outcome: TrialOutcome) -> pd.DataFrame:
     """The labels, seed, and tvd: the mean distance over trained lengths, missing where a member diverged."""
     trial, tests = outcome.trial, outcome.tests
-    near = tests[(tests["quantity"] == "tvd") & (tests["length"] <= trial.setting["length"])]
-    means = near.groupby("seed")["value"].mean().reindex(trial.seeds)
+    of_training = tests[(tests["quantity"] == "tvd") & (tests["length"] <= trial.setting["length"])]
+    means = of_training.groupby("seed")["value"].mean().reindex(trial.seeds)
     return pd.DataFrame({**trial.labels, "seed": trial.seeds, "tvd": means.to_numpy()})
 
 
@@ -285,17 +285,17 @@ def by_depth(outcome: TrialOutcome) -> pd.DataFrame:
     outputs, over the positions of prefixes at which as many brackets are open. `auc` is the ROC AUC of words against
     near misses, of the words whose greatest depth is in question; missing where none is.
     """
-    nested, networks, weights = tasks.nested(outcome.trial.task), outcome.networks, outcome.trained.parameters
+    nested, networks, weights = tasks.nested(outcome.trial.task), outcome.networks, outcome.result.parameters
     seeds, sequences, device = networks.seeds, networks.setting.sequences, networks.device
-    prefixes = tasks.formal(nested.unbounded).sequences(seeds, "depths", sequences, nested.longest)
-    seen = prefixes.on(device)
-    tvds = judge(weights, networks.architecture, seen)[QUANTITIES.index("tvd")].cpu()
-    of_kinds = tasks.words(nested.unbounded, seeds, "depths", WORDS * sequences, nested.longest)
+    prefixes = tasks.formal(nested.deep_language).sequences(seeds, "depths", sequences, nested.longest)
+    on_device = prefixes.to_device(device)
+    tvds = judge(weights, networks.architecture, on_device)[QUANTITIES.index("tvd")].cpu()
+    of_kinds = tasks.words(nested.deep_language, seeds, "depths", WORDS * sequences, nested.longest)
     scores = [least_probability(weights, networks.architecture, tokens.to(device)).cpu() for tokens in of_kinds]
-    begun = torch.arange(nested.longest + 1) > 0  # the begin token says nothing of depth
+    is_symbol = torch.arange(nested.longest + 1) > 0  # the begin token says nothing of depth
     rows: list[dict[str, object]] = []
     for deeper in (False, True):
-        positions = ((nested.depths(prefixes.tokens) > nested.depth) == deeper) & begun
+        positions = ((nested.depths(prefixes.tokens) > nested.depth) == deeper) & is_symbol
         words = (nested.depths(of_kinds[0]).amax(-1) > nested.depth) == deeper
         for member, seed in enumerate(seeds):
             tvd = float(tvds[member][positions[member]].mean())
@@ -313,17 +313,17 @@ def averages(outcome: TrialOutcome) -> pd.DataFrame:
 
     Columns: those of `tests`, decay (of the rate), weights (raw, ema, bema), kappa and eta (0 but for bema).
     """
-    trial, last, average = outcome.trial, outcome.trained.parameters, outcome.trained.averaged
+    trial, last, average = outcome.trial, outcome.result.parameters, outcome.result.average
     assert trial.kappa is not None
-    every = {("raw", 0.0): last, ("ema", 0.0): average}
+    by_kind = {("raw", 0.0): last, ("ema", 0.0): average}
     for eta in trial.etas:
         correction = share(trial.recipe["iterations"], eta)
-        every["bema", eta] = bema(average, last, outcome.initial, correction)
+        by_kind["bema", eta] = bema(average, last, outcome.initial, correction)
     frames = []
-    for (name, eta), weights in every.items():
-        tested = evaluate(weights, outcome.networks)
-        described = {"decay": trial.recipe["decay"], "weights": name, "kappa": trial.kappa, "eta": eta}
-        frames.append(tested[tested["seed"].isin(outcome.finite)].assign(**described))
+    for (name, eta), weights in by_kind.items():
+        tests = evaluate(weights, outcome.networks)
+        labels = {"decay": trial.recipe["decay"], "weights": name, "kappa": trial.kappa, "eta": eta}
+        frames.append(tests[tests["seed"].isin(outcome.finite)].assign(**labels))
     return pd.concat(frames)
 
 

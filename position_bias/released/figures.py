@@ -62,28 +62,28 @@ def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
     variant's own mean (dot) give or take the distance that the paper prints. The panel shows where those of (b) and (c)
     are; the bar of (a) may go beyond.
     """
-    shown = read_profiles(profiles)
-    shown, table = (rows[rows["slopes"].isin(SLOPES)] for rows in (shown, table))
-    table = table[table["dataset"].isin(shown["dataset"])]
-    models = {model: model for model in shown["model"].unique()}
-    label = "Predicted influence of each token in big models, and where the measured mean may lie"
+    profile_rows = read_profiles(profiles)
+    profile_rows, table = (rows[rows["slopes"].isin(SLOPES)] for rows in (profile_rows, table))
+    table = table[table["dataset"].isin(profile_rows["dataset"])]
+    models = {model: model for model in profile_rows["model"].unique()}
+    label = "Prediction influence of each token in big models, and where the measured mean may lie"
     x = {**dict.fromkeys(PANELS, "token position"), ALLOWED: "mean position"}
     height = 0.4 + 1.3 * len(models)
     figure, grid = panels(label, height, {**PANELS, ALLOWED: ALLOWED}, models, x=x)
     for model in models:
-        of_model = shown[shown["model"] == model]
+        of_model = profile_rows[profile_rows["model"] == model]
         for variant in PANELS:
             _variant(grid[model, variant], of_model[of_model["variant"] == variant])
         _decades(grid[model, "a"])
         _allowed(grid[model, ALLOWED], table[table["model"] == model])
     figure.supylabel(rollouts.SHARE)
-    n = int(shown["position"].max()) + 1
+    n = int(profile_rows["position"].max()) + 1
     slopes = [
         Look(f"{rule} slopes", "black", line=line, filled=rule == "released").entry(markersize=2.5)
         for rule, line in SLOPES.items()
     ]
     contents = [look.entry(marker="", linewidth=1) for look in CONTENT.values()]
-    settings = f"{', '.join(shown['dataset'].unique())}, {n} tokens"
+    settings = f"{', '.join(profile_rows['dataset'].unique())}, {n} tokens"
     legend(figure, [*contents, *slopes, rollouts.uniform_entry()], settings=settings)
     return figure
 
@@ -112,12 +112,12 @@ def as_released(profiles: pd.DataFrame, drawn: pd.DataFrame) -> Figure:
         (str(model), str(variant)): rows.sort_values("position")["value"].to_numpy(float)
         for (model, variant), rows in profiles.groupby(["model", "variant"])
     }
-    measured = drawn[drawn["variant"] == "d"].sort_values("token")["share"].to_numpy(float)
+    of_d = drawn[drawn["variant"] == "d"].sort_values("token")["share"].to_numpy(float)
     label = f"Of {len(models)} big models, rollout is a U in {_with_ends(shares, 'b')} with residual mixing (b) "
     label += f"and in {_with_ends(shares, 'c')} with content (c)"
     titles = {variant: VARIANTS[variant].name for variant in "abc"}
     figure, grid = panels(label, 0.6 + 1.0 * len(models), titles, models, x="token position")
-    ends = np.concatenate([measured, *(profile for (_, variant), profile in shares.items() if variant != "a")])
+    ends = np.concatenate([of_d, *(profile for (_, variant), profile in shares.items() if variant != "a")])
     for (model, variant), axes in grid.items():
         profile = shares[model, variant]
         axes.plot(profile, color=VARIANTS[variant].colour, linewidth=1)
@@ -130,16 +130,16 @@ def as_released(profiles: pd.DataFrame, drawn: pd.DataFrame) -> Figure:
         _middle(axes, profile)
         axes.plot([0, len(profile) - 1], profile[[0, -1]], "o", color=VARIANTS[variant].colour, markersize=2.2)
         first, last = _ends(profile)
-        said = f"first {first:.3g}, last {last:.3g} times middle"
+        remark = f"first {first:.3g}, last {last:.3g} times middle"
         if variant == "c":
-            without = shares[model, "b"]
-            moved = float(mean_position(profile) - mean_position(without))
-            said += f"\nless (b): first {profile[0] - without[0]:+.3f}, mean {moved:+.3f}"
-        axes.text(0.5, 0.98, said, transform=axes.transAxes, ha="center", va="top", fontsize=SMALLEST)
+            of_b = shares[model, "b"]
+            shift = float(mean_position(profile) - mean_position(of_b))
+            remark += f"\nless (b): first {profile[0] - of_b[0]:+.3f}, mean {shift:+.3f}"
+        axes.text(0.5, 0.98, remark, transform=axes.transAxes, ha="center", va="top", fontsize=SMALLEST)
         if model == DRAWN:
-            axes.plot(measured, color=VARIANTS["d"].colour, linewidth=0.9, linestyle="--")
+            axes.plot(of_d, color=VARIANTS["d"].colour, linewidth=0.9, linestyle="--")
     figure.supylabel(f"{rollouts.SHARE}, log scale")
-    n = len(measured)
+    n = len(of_d)
     settings = (
         f"{', '.join(profiles['dataset'].unique())}, {n} tokens. n = 1 rollout for each model and variant. {KNOWN}"
     )
@@ -177,9 +177,9 @@ def mixing_as_released(mixing: pd.DataFrame, statistics: pd.DataFrame) -> Figure
     looks = model_looks(mixing["model"].drop_duplicates())
     trends = statistics[statistics["statistic"] == TREND]
     datasets = list(mixing["dataset"].unique())
-    judged = trends[trends["dataset"] == PRIMARY]
-    falling = int((judged["value"] < 0).sum())
-    label = f"Residual mixing falls with depth in {falling} of {len(judged)} big models"
+    of_primary = trends[trends["dataset"] == PRIMARY]
+    decreasing = int((of_primary["value"] < 0).sum())
+    label = f"Residual mixing falls with depth in {decreasing} of {len(of_primary)} big models"
     titles = {dataset: dataset for dataset in datasets} | {TREND: "rank correlation\nwith depth"}
     x = dict.fromkeys(datasets, "tenth of the layers") | {TREND: "over all layers"}
     figure, row = panels(label, 2.2, titles, x=x, y=r"residual mixing $\lambda$")
@@ -199,8 +199,8 @@ def _trends(axes: Axes, trends: pd.DataFrame, looks: Mapping[str, Look]) -> None
     """The rank correlation of each model, a line each: its mark and number on the data set of the claim."""
     for place, (name, look) in enumerate(looks.items()):
         by_dataset = trends[trends["model"] == name].set_index("dataset")["value"]
-        others = by_dataset.drop(PRIMARY)
-        axes.plot(others, [-place] * len(others), "|", color=look.colour, markersize=7, zorder=1)
+        other_datasets = by_dataset.drop(PRIMARY)
+        axes.plot(other_datasets, [-place] * len(other_datasets), "|", color=look.colour, markersize=7, zorder=1)
         value = by_dataset[PRIMARY]
         mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 4}
         axes.plot([value], [-place], look.marker, **mark)
@@ -213,8 +213,8 @@ def _trends(axes: Axes, trends: pd.DataFrame, looks: Mapping[str, Look]) -> None
 
 def _layers(mixing: pd.DataFrame) -> str:
     layers = mixing.groupby("model", sort=False)["layers"].first()
-    told = ", ".join(f"{count} layers in {model}" for model, count in layers.items())
-    return f"n = {told}. Correlation: marks {PRIMARY}, strokes the others. {KNOWN}"
+    phrases = ", ".join(f"{count} layers in {model}" for model, count in layers.items())
+    return f"n = {phrases}. Correlation: marks {PRIMARY}, strokes the others. {KNOWN}"
 
 
 def _decades(axes: Axes) -> None:
@@ -232,15 +232,15 @@ def _allowed(axes: Axes, table: pd.DataFrame) -> None:
     for row, variant in enumerate("abc"):
         bars = table if variant == "c" else table.drop_duplicates("slopes").assign(content="none")
         bars = bars.drop_duplicates([f"mean position {variant}", "content"])  # slopes agree for some models
-        means, printed = bars[[f"mean position {variant}", f"printed W({variant}, d)"]].to_numpy(float).T
+        means, distances = bars[[f"mean position {variant}", f"printed W({variant}, d)"]].to_numpy(float).T
         heights = -row - 0.2 * (np.arange(len(bars)) - (len(bars) - 1) / 2)
         rules = zip(bars["slopes"], bars["content"], strict=True)
-        for mean, reach, height, (slopes, content) in zip(means, printed + ROUNDING, heights, rules, strict=True):
+        for mean, reach, height, (slopes, content) in zip(means, distances + ROUNDING, heights, rules, strict=True):
             colour = VARIANTS["a"].colour if variant == "a" else CONTENT[content].colour
-            inside = colour if slopes == "released" else "white"
+            fill = colour if slopes == "released" else "white"
             bar = np.clip([mean - reach, mean + reach], 0, 1)
             axes.plot(bar, [height, height], color=colour, linewidth=1.2, marker="|", markersize=4)
-            axes.plot([mean], [height], "o", color=colour, markerfacecolor=inside, markersize=2.5)
+            axes.plot([mean], [height], "o", color=colour, markerfacecolor=fill, markersize=2.5)
             ends += [] if variant == "a" else [*bar]
     axes.set_yticks([0, -1, -2], [f"({variant})" for variant in "abc"])
     axes.set_ylim(-2.6, 0.5)
@@ -282,32 +282,32 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
     (dotted). Both tables are those of `profiles.follow_lengths`.
     """
     models = {model: model for model in samples["model"].unique()}
-    label = "Predicted influence at many lengths, and its mean distance from the end, in big models"
+    label = "Prediction influence at many lengths, and its mean distance from the end, in big models"
     rows = {"above": "share of influence,\n(c) as released", "below": "mean distance\nfrom the end"}
-    shared: Any = {"sharex": "row", "sharey": "row", "height_ratios": [1.2, 1]}
-    figure, grid = panels(label, 3.0, models, rows, **shared)
-    shown = samples[(samples["variant"] == "c") & (samples["slopes"] == "released")]
+    axes_options: Any = {"sharex": "row", "sharey": "row", "height_ratios": [1.2, 1]}
+    figure, grid = panels(label, 3.0, models, rows, **axes_options)
+    curves_of_c = samples[(samples["variant"] == "c") & (samples["slopes"] == "released")]
     means = sums[sums["statistic"] == "mean distance"]
-    first = shown[shown["distance"] == shown["n"] - 1]
+    first = curves_of_c[curves_of_c["distance"] == curves_of_c["n"] - 1]
     ending = sorted(first.loc[first["value"] > LEAST, "n"].unique())
-    longer = sorted(set(shown["n"]) - set(ending))
+    longer = sorted(set(curves_of_c["n"]) - set(ending))
     colours = shades([*ending, *longer[:1]])
     for model in models:
-        above, below = (grid[row, model] for row in rows)
+        upper, lower = (grid[row, model] for row in rows)
         for n in [*longer[-1:], *reversed(ending)]:  # the shorter, the further to the front
-            curve = shown[(shown["model"] == model) & (shown["n"] == n)]
+            curve = curves_of_c[(curves_of_c["model"] == model) & (curves_of_c["n"] == n)]
             colour = colours[n if n in ending else longer[0]]
-            above.plot(curve["distance"] + 1, curve["value"], color=colour, linewidth=1)
+            upper.plot(curve["distance"] + 1, curve["value"], color=colour, linewidth=1)
             if n in ending:
-                above.plot(curve["distance"].iloc[-1:] + 1, curve["value"].iloc[-1:], "o", color=colour, markersize=3)
-        _distances(below, means[means["model"] == model])
-    for axes in (above, below):
+                upper.plot(curve["distance"].iloc[-1:] + 1, curve["value"].iloc[-1:], "o", color=colour, markersize=3)
+        _distances(lower, means[means["model"] == model])
+    for axes in (upper, lower):
         axes.set(xscale="log", yscale="log")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_minor_formatter(NullFormatter())
-    above.set(ylim=(LEAST, 1))
-    above.set_xlim(right=2 * shown.loc[shown["value"] > LEAST, "distance"].max())
-    below.set_ylim(means["value"].min() / 2, 2 * means["value"].max())
+    upper.set(ylim=(LEAST, 1))
+    upper.set_xlim(right=2 * curves_of_c.loc[curves_of_c["value"] > LEAST, "distance"].max())
+    lower.set_ylim(means["value"].min() / 2, 2 * means["value"].max())
     middle = list(models)[len(models) // 2]
     grid["above", middle].set_xlabel("tokens from the end")
     grid["below", middle].set_xlabel("tokens of the sequence")

@@ -64,8 +64,8 @@ def follow_lengths(
             row = profile(n, variant, schedule, by_rule, MODELS[model].head_dim)
             labels = {**variant._asdict(), "n": n}
             distance = np.unique(np.geomspace(1, n, SAMPLED).round().astype(int)) - 1
-            sampled = {"distance": distance, "value": row[n - 1 - distance]}
-            samples.append(pd.DataFrame({**labels, **sampled, "model": model}))
+            points = {"distance": distance, "value": row[n - 1 - distance]}
+            samples.append(pd.DataFrame({**labels, **points, "model": model}))
             summary = {
                 "first token": row[0],
                 "first half": row[: n // 2].sum(),

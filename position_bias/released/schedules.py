@@ -69,21 +69,21 @@ def _from_tables(contents: Mapping[str, bytes]) -> Schedules:
     content = _table(contents, "content.csv.gz", ["model", "dataset"], ["layer", "head", "base", "diagonal"])
     schedules = {}
     for name, dataset, model in _every():
-        where = f"{name} on {dataset}"
+        place = f"{name} on {dataset}"
         of_mixing, of_content = (
             table[(table["model"] == name) & (table["dataset"] == dataset)] for table in (mixing, content)
         )
-        layers = _arranged(of_mixing, ["layer"], (model.layers,), f"lambda.csv, {where}")
-        heads = _arranged(of_content, ["layer", "head"], (model.layers, model.heads), f"content.csv.gz, {where}")
+        layers = _arranged(of_mixing, ["layer"], (model.layers,), f"lambda.csv, {place}")
+        heads = _arranged(of_content, ["layer", "head"], (model.layers, model.heads), f"content.csv.gz, {place}")
         base, diagonal = (heads[name].to_numpy().reshape(model.layers, model.heads) for name in ("base", "diagonal"))
-        schedules[name, dataset] = _checked(where, model, layers["lambda"], base, diagonal)
+        schedules[name, dataset] = _checked(place, model, layers["lambda"], base, diagonal)
     return schedules
 
 
 def _table(contents: Mapping[str, bytes], name: str, words: list[str], numbers: list[str]) -> pd.DataFrame:
     table = pd.read_csv(io.BytesIO(contents[name]), compression="gzip" if name.endswith(".gz") else None)
-    if missing := [column for column in (*words, *numbers) if column not in table]:
-        raise ValueError(f"{name} lacks column {', '.join(missing)}")
+    if absent := [column for column in (*words, *numbers) if column not in table]:
+        raise ValueError(f"{name} lacks column {', '.join(absent)}")
     for column in numbers:
         if (wrong := pd.to_numeric(table[column], errors="coerce").isna()).any():
             raise ValueError(f"{name} holds {table.loc[wrong, column].iloc[0]} in column {column}, which is no number")
@@ -94,20 +94,22 @@ def _check_sizes(sizes: pd.DataFrame) -> None:
     if sizes["model"].duplicated().any() or not set(MODELS) <= set(sizes["model"]):
         raise ValueError(f"models.csv names a model twice or lacks one of {', '.join(MODELS)}")
     for key in ("layers", "heads", "head_dim"):
-        listed = dict(zip(sizes["model"], sizes[key], strict=True))
+        by_model = dict(zip(sizes["model"], sizes[key], strict=True))
         for name, model in MODELS.items():
-            if listed[name] != getattr(model, key):
-                raise ValueError(f"models.csv says {key} = {listed[name]} of {name}, not {getattr(model, key)}")
+            if by_model[name] != getattr(model, key):
+                raise ValueError(f"models.csv says {key} = {by_model[name]} of {name}, not {getattr(model, key)}")
 
 
-def _arranged(table: pd.DataFrame, keys: list[str], shape: tuple[int, ...], where: str) -> pd.DataFrame:
+def _arranged(table: pd.DataFrame, keys: list[str], shape: tuple[int, ...], place: str) -> pd.DataFrame:
     """Rows in the order of `keys`, which must count every index of `shape` once."""
     table = table.sort_values(keys)
-    expected = np.indices(shape).reshape(len(shape), -1).T
-    if len(table) != len(expected) or (table[keys].to_numpy() != expected).any():
-        counted = ", ".join(f"{count} {key}s" for key, count in zip(keys, table[keys].nunique(), strict=True))
-        wanted = ", ".join(f"{count} {key}s" for key, count in zip(keys, shape, strict=True))
-        raise ValueError(f"{where} has {len(table)} rows of {counted}, not {len(expected)} of {wanted} counted from 0")
+    indices = np.indices(shape).reshape(len(shape), -1).T
+    if len(table) != len(indices) or (table[keys].to_numpy() != indices).any():
+        counts = ", ".join(f"{count} {key}s" for key, count in zip(keys, table[keys].nunique(), strict=True))
+        right_counts = ", ".join(f"{count} {key}s" for key, count in zip(keys, shape, strict=True))
+        raise ValueError(
+            f"{place} has {len(table)} rows of {counts}, not {len(indices)} of {right_counts} counted from 0"
+        )
     return table
 
 
@@ -117,21 +119,21 @@ def _from_configurations(contents: Mapping[str, bytes]) -> Schedules:
         path = f"{sources.CONFIGURATIONS}/all_content/{dataset}/{model.configured_as}.yaml"
         if path not in contents:
             raise ValueError(f"{path} is missing")
-        configured = yaml.load(contents[path], _Loader)
-        _check_rollout(path, configured, model)
+        config = yaml.load(contents[path], _Loader)
+        _check_rollout(path, config, model)
         schedules[name, dataset] = _checked(
             path,
             model,
-            _entry(path, configured, "lambda_schedule_config", "lambdas_custom"),
-            _entry(path, configured, "content_config", "base_scores"),
-            _entry(path, configured, "content_config", "diagonal_scores"),
+            _entry(path, config, "lambda_schedule_config", "lambdas_custom"),
+            _entry(path, config, "content_config", "base_scores"),
+            _entry(path, config, "content_config", "diagonal_scores"),
         )
     return schedules
 
 
-def _check_rollout(path: str, configured: Any, model: ReleasedModel) -> None:
+def _check_rollout(path: str, config: Any, model: ReleasedModel) -> None:
     """What is taken for granted: sizes, and a causal rollout of uniform heads with the released slopes."""
-    for keys, wanted in {
+    for keys, right_value in {
         ("num_layers",): model.layers,
         ("attention_config", "num_heads"): model.heads,
         ("attention_config", "head_weights"): None,
@@ -139,19 +141,19 @@ def _check_rollout(path: str, configured: Any, model: ReleasedModel) -> None:
         ("mask_config", "mask_type"): "causal",
         ("lambda_schedule_config", "schedule_type"): "custom",
     }.items():
-        if (configured_value := _entry(path, configured, *keys)) != wanted:
-            raise ValueError(f"{path} has {'.'.join(keys)} = {configured_value!r}, not {wanted!r}")
-    slopes = np.asarray(_entry(path, configured, "attention_config", "alibi_slopes"), np.float64).ravel()
+        if (configured_value := _entry(path, config, *keys)) != right_value:
+            raise ValueError(f"{path} has {'.'.join(keys)} = {configured_value!r}, not {right_value!r}")
+    slopes = np.asarray(_entry(path, config, "attention_config", "alibi_slopes"), np.float64).ravel()
     if slopes.shape != (model.heads,) or not np.allclose(slopes, released_slopes(model.heads), rtol=1e-12, atol=0):
         raise ValueError(f"{path} has other attention_config.alibi_slopes than 2^(-8 h/{model.heads})")
 
 
-def _entry(path: str, configured: Any, *keys: str) -> Any:
+def _entry(path: str, config: Any, *keys: str) -> Any:
     for depth, key in enumerate(keys, start=1):
-        if not isinstance(configured, Mapping) or key not in configured:
+        if not isinstance(config, Mapping) or key not in config:
             raise ValueError(f"{path} lacks {'.'.join(keys[:depth])}")
-        configured = configured[key]
-    return configured
+        config = config[key]
+    return config
 
 
 def released_slopes(heads: int) -> Array:
@@ -165,7 +167,7 @@ def _every() -> Iterator[tuple[str, str, ReleasedModel]]:
             yield name, dataset, model
 
 
-def _checked(where: str, model: ReleasedModel, mixing: ArrayLike, base: ArrayLike, diagonal: ArrayLike) -> Schedule:
+def _checked(place: str, model: ReleasedModel, mixing: ArrayLike, base: ArrayLike, diagonal: ArrayLike) -> Schedule:
     """A schedule of the model's size, of finite numbers, every lambda within [0, 1]."""
     try:
         mixing = np.asarray(mixing, np.float64)
@@ -174,17 +176,17 @@ def _checked(where: str, model: ReleasedModel, mixing: ArrayLike, base: ArrayLik
                 np.asarray(scores, np.float64).astype(np.float32).astype(np.float64) for scores in (base, diagonal)
             ]
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{where} holds rows of unequal length or what is no number ({error})") from error
+        raise ValueError(f"{place} holds rows of unequal length or what is no number ({error})") from error
     for quantity, values, shape in (
         ("lambda", mixing, (model.layers,)),
         ("base", contents[0], (model.layers, model.heads)),
         ("diagonal", contents[1], (model.layers, model.heads)),
     ):
         if values.shape != shape:
-            wanted = f"{model.layers} layers" + (f" of {model.heads} heads" if len(shape) == 2 else "")
-            raise ValueError(f"{where} has {quantity} of shape {values.shape}, not {shape}: {wanted}")
+            right_shape = f"{model.layers} layers" + (f" of {model.heads} heads" if len(shape) == 2 else "")
+            raise ValueError(f"{place} has {quantity} of shape {values.shape}, not {shape}: {right_shape}")
         if (wrong := ~np.isfinite(values)).any():
-            raise ValueError(f"{where} has {quantity} = {values[wrong][0]}, which is no finite number")
+            raise ValueError(f"{place} has {quantity} = {values[wrong][0]}, which is no finite number")
     if (wrong := (mixing < 0) | (mixing > 1)).any():
-        raise ValueError(f"{where} has lambda = {mixing[wrong][0]}, outside [0, 1]")
+        raise ValueError(f"{place} has lambda = {mixing[wrong][0]}, outside [0, 1]")
     return Schedule(mixing, *contents)

@@ -75,13 +75,13 @@ def evidence(
     set. `variants` and `drawn` are the tables of these names, and `source` says what the numbers were read from. Of
     lambda the means over tenths of the layers are kept, and of content what is said of all heads.
     """
-    shown = read_profiles(profiles)
-    of_authors = (shown["slopes"] == "released") & (shown["content"] != "faithful")
-    primary = shown[of_authors & (shown["dataset"] == PRIMARY)]
+    profile_rows = read_profiles(profiles)
+    of_authors = (profile_rows["slopes"] == "released") & (profile_rows["content"] != "faithful")
+    primary = profile_rows[of_authors & (profile_rows["dataset"] == PRIMARY)]
     rows = [
-        *_shapes(shown),
-        *_schedules(mixing, content, int(shown["n"].iloc[0])),
-        *_corrections(shown),
+        *_shapes(profile_rows),
+        *_schedules(mixing, content, int(profile_rows["n"].iloc[0])),
+        *_corrections(profile_rows),
         *_excesses(variants),
     ]
     tables = {
@@ -101,13 +101,13 @@ def decided(statistics: pd.DataFrame) -> pd.DataFrame:
     Ratios are over the mean of the middle half. Slopes and content are as configured, but in the columns that say how
     far a rollout moves with the model's own.
     """
-    configured = (statistics["slopes"] != "faithful") & (statistics["slopes"] != "doubled")
-    kept = statistics[configured & (statistics["content"] != "faithful")]
+    is_plain = (statistics["slopes"] != "faithful") & (statistics["slopes"] != "doubled")
+    plain_rows = statistics[is_plain & (statistics["content"] != "faithful")]
     by_model = {
-        key: rows.set_index(["statistic", "network"])["value"] for key, rows in kept.groupby(["model", "dataset"])
+        key: rows.set_index(["statistic", "network"])["value"] for key, rows in plain_rows.groupby(["model", "dataset"])
     }
     rows = []
-    for model, dataset in dict.fromkeys(kept[["model", "dataset"]].itertuples(index=False, name=None)):
+    for model, dataset in dict.fromkeys(plain_rows[["model", "dataset"]].itertuples(index=False, name=None)):
         value = by_model[model, dataset]
         row: dict[str, object] = {"model": model, "dataset": dataset, "first token of (a)": value["first", "a"]}
         for variant in "bc":
@@ -116,7 +116,7 @@ def decided(statistics: pd.DataFrame) -> pd.DataFrame:
         row["mean position, (c) less (b)"] = value["mean position", "c"] - value["mean position", "b"]
         row["rank correlation of lambda with depth"] = value[TREND, "lambda"]
         row["share of heads that shift as their mean"] = value[SHIFT, "heads"]
-        row |= {f"W with the model's own {what}": value[CORRECTION, what] for what in CORRECTED}
+        row |= {f"W with the model's own {part}": value[CORRECTION, part] for part in CORRECTED}
         row["excess of printed distances"] = value[EXCESS, "printed"]
         rows.append(row | {"scale": SCALE, "interval": "none: known"})
     return pd.DataFrame(rows)
@@ -167,17 +167,17 @@ def _corrections(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:
     for model, dataset in dict.fromkeys((model, dataset) for model, dataset, _ in of_variant):
         for network, (variant, *rules) in CORRECTED.items():
             pair = [ReleasedVariant(variant, *rule) for rule in rules]
-            if all((model, dataset, one) in of_variant for one in pair):
-                configured, own = (of_variant[model, dataset, one] for one in pair)
+            if all((model, dataset, name) in of_variant for name in pair):
+                as_configured, of_model = (of_variant[model, dataset, name] for name in pair)
                 labels = {"model": model, "dataset": dataset, "n": n, "statistic": CORRECTION, "network": network}
-                distance = float(statistics.wasserstein(configured, own))
+                distance = float(statistics.wasserstein(as_configured, of_model))
                 yield {**labels, "slopes": "none", "content": "none", "value": distance}
 
 
 def _excesses(variants: pd.DataFrame) -> Iterator[dict[str, object]]:
     """By how much the distances that the paper prints break a bound, with the rollouts that its authors configured."""
-    configured = (variants["slopes"] == "released") & (variants["content"] == "released")
-    of_paper = configured & (variants["lambda of (b)"] == PRIMARY)
+    is_plain = (variants["slopes"] == "released") & (variants["content"] == "released")
+    of_paper = is_plain & (variants["lambda of (b)"] == PRIMARY)
     for row in variants[of_paper].to_dict("records"):
         labels = {name: row[name] for name in ("model", "dataset", "n")}
         rules = {"network": "printed", "slopes": "none", "content": "none"}

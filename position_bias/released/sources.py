@@ -32,9 +32,9 @@ MOST = 100_000  # members of an archive
 Contents = dict[str, bytes]  # path within the source -> what the file holds
 
 
-def fault(source: str | None, why: str, remedy: str = KINDS) -> InputError:
+def fault(source: str | None, cause: str, remedy: str = KINDS) -> InputError:
     """What is wrong with a source, in one line."""
-    reason = " ".join(why.split())
+    reason = " ".join(cause.split())
     return InputError(f"config: released.source = {source!r} {reason}; {remedy}")
 
 
@@ -96,8 +96,8 @@ def unpacked(source: str, archive: bytes) -> Contents:
     They are read in memory: no path of the archive ever meets the disk. Raises InputError as `read` does.
     """
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-            contents = dict(_configurations(source, opened))
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            contents = dict(_configurations(source, tar))
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise fault(source, f"is no archive that can be read ({error})") from error
     _check_complete(source, contents)
@@ -112,17 +112,17 @@ def _on_disk(directory: str) -> Contents:
 
 
 def _configurations(source: str, archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    left = LARGEST
+    remaining = LARGEST
     for number, member in enumerate(archive):
-        left -= member.size  # of every member, since those that are passed over are unpacked, too
-        if left < 0 or number >= MOST:
+        remaining -= member.size  # of every member, since those that are passed over are unpacked, too
+        if remaining < 0 or number >= MOST:
             raise fault(source, f"unpacks to more than {LARGEST} bytes or {MOST} files")
-        below = PurePosixPath(*PurePosixPath(member.name).parts[1:])
-        if not member.isfile() or below.suffix != ".yaml" or not below.is_relative_to(CONFIGURATIONS):
+        inner_path = PurePosixPath(*PurePosixPath(member.name).parts[1:])
+        if not member.isfile() or inner_path.suffix != ".yaml" or not inner_path.is_relative_to(CONFIGURATIONS):
             continue
-        opened = archive.extractfile(member)
-        assert opened is not None  # it is a file
-        yield below.as_posix(), opened.read()
+        file = archive.extractfile(member)
+        assert file is not None  # it is a file
+        yield inner_path.as_posix(), file.read()
 
 
 def _fetched(address: str) -> bytes:
@@ -155,8 +155,8 @@ class _OnlyHttps(urllib.request.HTTPRedirectHandler):
 def _before(deadline: float, answer: Any) -> bytes:
     """The content of an answer, no more than one byte beyond LARGEST. Raises TimeoutError beyond the deadline."""
     content = bytearray()
-    while len(content) <= LARGEST and (read := answer.read1(2**20)):
-        content += read
+    while len(content) <= LARGEST and (chunk := answer.read1(2**20)):
+        content += chunk
         if time.monotonic() > deadline:
             raise TimeoutError(f"it takes more than {DEADLINE} seconds")
     return bytes(content)
@@ -167,8 +167,8 @@ def _check_complete(source: str, contents: Contents) -> None:
         raise fault(source, f"is not a directory (looked for {Path(source).absolute()})")
     if not contents:
         raise fault(source, f"holds neither {TABLES[0]} nor a YAML file below {CONFIGURATIONS}")
-    if is_tidy(contents) and (missing := [name for name in TABLES if name not in contents]):
-        raise fault(source, f"lacks {', '.join(missing)}")
+    if is_tidy(contents) and (absent := [name for name in TABLES if name not in contents]):
+        raise fault(source, f"lacks {', '.join(absent)}")
 
 
 def is_tidy(contents: Mapping[str, bytes]) -> bool:

@@ -44,8 +44,8 @@ def labels_of(path: Path) -> dict[str, str | int]:
 
 def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str, ReleasedVariant], Array]:
     """Return the profile [n] of every model, data set and variant, from a table with one length."""
-    ordered = profiles.sort_values("position", kind="stable")
-    of_each: Iterable[tuple[Any, pd.Series]] = ordered.groupby(LABELS, sort=False)["value"]
+    in_order = profiles.sort_values("position", kind="stable")
+    of_each: Iterable[tuple[Any, pd.Series]] = in_order.groupby(LABELS, sort=False)["value"]
     return {
         (model, dataset, ReleasedVariant(*rules)): shares.to_numpy(float)
         for (model, dataset, _, *rules), shares in of_each
@@ -74,12 +74,12 @@ def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> MeanP
     means = {name: float(statistics.mean_position(profiles[name])) for name in printed}
     low = max([0.0, *(means[name] - printed[name] - ROUNDING for name in printed)])
     high = min([1.0, *(means[name] + printed[name] + ROUNDING for name in printed)])
-    broken = [-np.inf]
+    excesses = [-np.inf]
     for first, second in combinations(printed, 2):
-        between = float(statistics.wasserstein(profiles[first], profiles[second]))
-        together, apart = printed[first] + printed[second], abs(printed[first] - printed[second])
-        broken += [between - together - 2 * ROUNDING, apart - between - 2 * ROUNDING]
-    return MeanPositionBounds(low, high, low - high, float(max(broken)))
+        distance = float(statistics.wasserstein(profiles[first], profiles[second]))
+        total, difference = printed[first] + printed[second], abs(printed[first] - printed[second])
+        excesses += [distance - total - 2 * ROUNDING, difference - distance - 2 * ROUNDING]
+    return MeanPositionBounds(low, high, low - high, float(max(excesses)))
 
 
 def tabulate(profiles: list[Path], printed: pd.DataFrame, n: int) -> pd.DataFrame:
@@ -100,40 +100,40 @@ def table(profiles: Mapping[tuple[str, str, ReleasedVariant], Array], printed: p
         of_pair = printed[of_paper]
         distances = dict(zip(of_pair["variant"], of_pair["value"], strict=True))
         for lambda_of, slopes, content in product(dict.fromkeys([PRIMARY, dataset]), MODELS[model].rules, CONTENTS):
-            shown = {
+            columns = {
                 "a": profiles[model, dataset, ReleasedVariant("a", slopes, "none")],
                 "b": profiles[model, lambda_of, ReleasedVariant("b", slopes, "none")],
                 "c": profiles[model, dataset, ReleasedVariant("c", slopes, content)],
             }
-            labels = {"model": model, "dataset": dataset, "n": len(shown["a"]), "lambda of (b)": lambda_of}
+            labels = {"model": model, "dataset": dataset, "n": len(columns["a"]), "lambda of (b)": lambda_of}
             rules = {"slopes": slopes, "content": content}
-            rows.append({**labels, **rules, **_described(shown), **_judged(shown, distances)})
+            rows.append({**labels, **rules, **_described(columns), **_judged(columns, distances)})
     return pd.DataFrame(rows)
 
 
 def _described(profiles: Mapping[str, Array]) -> dict[str, float]:
     """What is said of each profile, and the distances between them."""
-    said = {}
+    numbers = {}
     for variant, row in profiles.items():
-        said[f"mean position {variant}"] = float(statistics.mean_position(row))
-        said[f"argmin {variant}"] = float(row.argmin() / (len(row) - 1))
-        said[f"first {variant}"] = float(row[0])
-        said[f"last {variant}"] = float(row[-1])
+        numbers[f"mean position {variant}"] = float(statistics.mean_position(row))
+        numbers[f"argmin {variant}"] = float(row.argmin() / (len(row) - 1))
+        numbers[f"first {variant}"] = float(row[0])
+        numbers[f"last {variant}"] = float(row[-1])
     for first, second in combinations(profiles, 2):
-        said[f"W({first}, {second})"] = float(statistics.wasserstein(profiles[first], profiles[second]))
-    return said
+        numbers[f"W({first}, {second})"] = float(statistics.wasserstein(profiles[first], profiles[second]))
+    return numbers
 
 
 def _judged(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> dict[str, object]:
     """The printed distances, what they allow, and whether that is nothing."""
-    allowed = bounds(profiles, printed)
+    interval = bounds(profiles, printed)
     return {
         **{f"printed W({variant}, d)": printed.get(variant, np.nan) for variant in profiles},
-        "lowest mean of d": allowed.low,
-        "highest mean of d": allowed.high,
-        "excess by means": allowed.by_means,
-        "excess by triangles": allowed.by_triangles,
-        "verdict": "excluded" if allowed.excluded else "not excluded",
+        "lowest mean of d": interval.low,
+        "highest mean of d": interval.high,
+        "excess by means": interval.by_means,
+        "excess by triangles": interval.by_triangles,
+        "verdict": "excluded" if interval.excluded else "not excluded",
     }
 
 
@@ -150,9 +150,9 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         parts[f"{name} (a) (b) (c)"] = [_cells(row) for row in table[[f"{name} {x}" for x in "abc"]].to_numpy()]
     pairs = ["W(a, b)", "W(a, c)", "W(b, c)"]
     parts["W(a, b) W(a, c) W(b, c)"] = [_cells(row) for row in table[pairs].to_numpy()]
-    printed = [f"printed W({x}, d)" for x in "abc"]
+    columns = [f"printed W({x}, d)" for x in "abc"]
     parts["printed W to (d)"] = [
-        " ".join("-" if np.isnan(w) else f"{w:.2f}" for w in row) for row in table[printed].to_numpy()
+        " ".join("-" if np.isnan(w) else f"{w:.2f}" for w in row) for row in table[columns].to_numpy()
     ]
     for name in ("excess by means", "excess by triangles"):
         parts[name] = table[name].map("{:+.4f}".format)

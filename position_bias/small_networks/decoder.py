@@ -33,7 +33,7 @@ class Architecture:
     hidden: int = 0  # units of a layer's MLP; 0 is attention only
     norm: Norm = "rms"
     final_norm: bool = False  # before the read-out
-    valued: bool = False  # whether a token carries a number, too
+    has_values: bool = False  # whether a token carries a number, too
 
     @property
     def blocks(self) -> list[tuple[str, int]]:
@@ -62,10 +62,10 @@ def initial(architecture: Architecture, seeds: Sequence[int], device: str) -> Pa
         shapes |= {f"{name}{layer}": ((d, d), d) for name in "qkvo"}
         if h:
             shapes |= {f"in{layer}": ((d, h), d), f"out{layer}": ((h, d), h)}
-    if architecture.valued:
+    if architecture.has_values:
         shapes |= {"value": ((1, d), d)}
-    drawn = generators(seeds, "weights")
-    weights = {name: normal(drawn, shape, fan_in, device) for name, (shape, fan_in) in shapes.items()}
+    by_member = generators(seeds, "weights")
+    weights = {name: normal(by_member, shape, fan_in, device) for name, (shape, fan_in) in shapes.items()}
     if h:
         weights |= {
             f"in{layer}_bias": torch.zeros(len(seeds), 1, h, device=device) for layer in range(architecture.layers)
@@ -109,7 +109,7 @@ def _embed(weights: Weights, architecture: Architecture, tokens: Tensor, values:
     table = weights["embedding"]
     rows = torch.arange(len(tokens), device=tokens.device)[:, None, None] * architecture.inputs
     x = functional.embedding(tokens + rows, table.flatten(0, 1))
-    if architecture.valued:
+    if architecture.has_values:
         if values is None:
             raise ValueError("values = None: these networks read tokens that carry a number; give values [E, S, T]")
         x = x + values[..., None] * weights["value"][:, None]

@@ -57,9 +57,10 @@ class TrainingResult:
     losses: NDArray[np.float32]  # [iterations, members], before each update
     gradient_norms: NDArray[np.float32]  # [iterations, members], likewise
     observed_at: list[int]  # iterations
-    observed: NDArray[np.float32]  # [observations, members, ...]
-    diverged: dict[int, int]  # member -> the first iteration with a loss or, when observed, weights that are not finite
-    averaged: Parameters  # the running average, where one was asked for; else empty
+    observations: NDArray[np.float32]  # [observations, members, ...]
+    # member -> the first iteration with a loss or, when observed, weights that are not finite
+    divergences: dict[int, int]
+    average: Parameters  # the running average, where one was asked for; else empty
 
 
 def train(
@@ -95,52 +96,52 @@ def train(
     """
     contiguous = torch.contiguous_format  # as the gradients: the fused update reads both as they lie in memory
     members = [value.detach().clone(memory_format=contiguous).requires_grad_() for value in parameters.values()]
-    trained = dict(zip(parameters, members, strict=True))
+    by_name = dict(zip(parameters, members, strict=True))
     moments = {value: checkpoint.initial_moments(value) for value in members}
     weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
-    every = [observe_every, str(members[0].device), kappa]
-    run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
+    conditions = [observe_every, str(members[0].device), kappa]
+    run = checkpoint.fingerprint([asdict(recipe), conditions, settings], weights)
     at = sorted({*range(0, recipe.iterations + 1, observe_every), recipe.iterations})
     average = {} if kappa is None else {name: value.detach().clone() for name, value in parameters.items()}
-    done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, moments, description)
-    observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
+    iterations_done, history, clock = _resume(folder / checkpoint.NAME, run, by_name, average, moments, description)
+    observations = list(history["observed"]) if iterations_done else [_observe(observe, by_name, 0)]
     pending: list[Tensor] = []
-    compute = partial(_gradients, loss, trained)
+    compute = partial(_gradients, loss, by_name)
     gradients = Repeated(compute) if record else compute
-    diverged = _report_diverged({}, history, at, description) if done else {}
-    left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
-    for iteration in progress(left, description, recipe.iterations, done):
-        watched, *of_loss = gradients(*draw(iteration))
-        pending.append(watched.clone())
+    divergences = _report_diverged({}, history, at, description) if iterations_done else {}
+    remaining = [] if len(divergences) == len(members[0]) else range(iterations_done + 1, recipe.iterations + 1)
+    for iteration in progress(remaining, description, recipe.iterations, iterations_done):
+        losses_and_norms, *of_loss = gradients(*draw(iteration))
+        pending.append(losses_and_norms.clone())
         _update(members, of_loss, moments, recipe, iteration)
         if kappa is not None:
-            averaging.update(average, trained, averaging.share(iteration, kappa))
+            averaging.update(average, by_name, averaging.share(iteration, kappa))
         last = iteration == recipe.iterations
         if last or iteration % observe_every == 0:
-            observed.append(_observe(observe, trained, iteration))
+            observations.append(_observe(observe, by_name, iteration))
         if last or iteration % checkpoint_every == 0:
-            history = _with_pending(history, pending, observed)
-            tensors = checkpoint.training_state(trained.items(), moments)
+            history = _with_pending(history, pending, observations)
+            tensors = checkpoint.training_state(by_name.items(), moments)
             tensors |= history | {f"average/{name}": value for name, value in average.items()}
             checkpoint.write(folder / checkpoint.NAME, run, checkpoint.State(iteration, {}, tensors, clock.seconds()))
-            diverged = _report_diverged(diverged, history, at, description)
-            if len(diverged) == len(members[0]):
+            divergences = _report_diverged(divergences, history, at, description)
+            if len(divergences) == len(members[0]):
                 break
     return TrainingResult(
-        parameters={name: value.detach() for name, value in trained.items()},
+        parameters={name: value.detach() for name, value in by_name.items()},
         losses=history["watched"][:, 0].numpy(),
         gradient_norms=history["watched"][:, 1].numpy(),
-        observed_at=at[: len(observed)],
-        observed=history["observed"].numpy(),
-        diverged=diverged,
-        averaged=average,
+        observed_at=at[: len(observations)],
+        observations=history["observed"].numpy(),
+        divergences=divergences,
+        average=average,
     )
 
 
 def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Take each member's cross-entropy in nats, its mean over targets: `[E, ..., outputs]`, `[E, ...]` -> `[E]`."""
-    each = functional.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
-    return each.view(len(targets), -1).mean(1)
+    of_targets = functional.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
+    return of_targets.view(len(targets), -1).mean(1)
 
 
 def generators(seeds: Sequence[int], *purpose: object) -> list[torch.Generator]:
@@ -166,16 +167,16 @@ def normal(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: in
 @torch.no_grad()
 def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int) -> Tensor:
     """What is observed after an iteration; NaN for the members whose weights are not finite."""
-    observed = observe(parameters, iteration).float().cpu()
+    observation = observe(parameters, iteration).float().cpu()
     finite = [value.isfinite().reshape(len(value), -1).all(1) for value in parameters.values()]
-    observed[~torch.stack(finite).all(0).cpu()] = torch.nan
-    return observed
+    observation[~torch.stack(finite).all(0).cpu()] = torch.nan
+    return observation
 
 
-def _gradients(loss: Loss, trained: Parameters, *batch: Tensor) -> list[Tensor]:
+def _gradients(loss: Loss, parameters: Parameters, *batch: Tensor) -> list[Tensor]:
     """Losses and gradient norms over all parameters, `[2, members]`, then the gradient of every parameter."""
-    of_member = loss(trained, *batch)
-    leaves = [*trained.values()]
+    of_member = loss(parameters, *batch)
+    leaves = [*parameters.values()]
     gradients = [value.contiguous() for value in torch.autograd.grad(of_member.sum(), leaves, materialize_grads=True)]
     norms = torch.stack([torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients], 1)
     return [torch.stack([of_member.detach(), torch.linalg.vector_norm(norms, dim=1)]), *gradients]
@@ -228,28 +229,30 @@ def _resume(
     return state.step, history, checkpoint.Clock(state.cpu_seconds)
 
 
-def _with_pending(history: Mapping[str, Tensor], pending: list[Tensor], observed: list[Tensor]) -> dict[str, Tensor]:
+def _with_pending(
+    history: Mapping[str, Tensor], pending: list[Tensor], observations: list[Tensor]
+) -> dict[str, Tensor]:
     """The history with what was watched and observed since it was written; empties `pending`."""
     earlier = [history["watched"]] if history else []
-    watched = torch.cat([*earlier, torch.stack(pending).cpu()])
+    losses_and_norms = torch.cat([*earlier, torch.stack(pending).cpu()])
     pending.clear()
-    return {"watched": watched, "observed": torch.stack(observed)}
+    return {"watched": losses_and_norms, "observed": torch.stack(observations)}
 
 
 def _report_diverged(
-    before: dict[int, int], history: Mapping[str, Tensor], at: list[int], description: str
+    earlier: dict[int, int], history: Mapping[str, Tensor], at: list[int], description: str
 ) -> dict[int, int]:
     """Return the members with a loss or an observation that is not finite, and the first iteration with one.
 
     Warn of those that were not `before` known to have diverged.
     """
     first: dict[int, int] = {}
-    losses, observed = history["watched"][:, 0], history["observed"]
-    observed_finite = observed.isfinite().reshape(*observed.shape[:2], -1).all(2)
+    losses, observations = history["watched"][:, 0], history["observed"]
+    observed_finite = observations.isfinite().reshape(*observations.shape[:2], -1).all(2)
     for iterations, finite in ((at, observed_finite), (range(1, len(losses) + 1), losses.isfinite())):
         for member in (~finite).any(0).nonzero().flatten().tolist():
             iteration = iterations[int(finite[:, member].int().argmin())]
             first[member] = min(first.get(member, iteration), iteration)
-    for member in first.keys() - before.keys():
+    for member in first.keys() - earlier.keys():
         log.warning("%s: member %d diverged at iteration %d", description, member, first[member])
     return first

@@ -39,5 +39,5 @@ def add_block(x: Tensor, block: Apply, placement: Placement, norms: Callable[[st
     """
     places = NORMALISED[placement]
     update = block(norms("input")(x) if "input" in places else x)
-    after = x + (norms("output")(update) if "output" in places else update)
-    return norms("sum")(after) if "sum" in places else after
+    total = x + (norms("output")(update) if "output" in places else update)
+    return norms("sum")(total) if "sum" in places else total

@@ -25,11 +25,11 @@ class Repeated:
             return self.again(*arguments)
         result = self.compute(*arguments)  # libraries get ready at a first call, which must not be recorded
         if arguments[0].is_cuda:
-            self.again = recorded(self.compute, arguments)
+            self.again = record(self.compute, arguments)
         return result
 
 
-def recorded(compute: Compute, example: Sequence[Tensor]) -> Compute:
+def record(compute: Compute, example: Sequence[Tensor]) -> Compute:
     """Record `compute` on tensors like the `example`; nothing runs until the recording is called."""
     arguments = [tensor.clone() for tensor in example]
     graph = torch.cuda.CUDAGraph()

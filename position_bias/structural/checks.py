@@ -24,12 +24,12 @@ from position_bias.verdicts.judge import (
     student,
     table,
 )
-from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
+from position_bias.verdicts.registry import PRETRAINED, Prediction, predictions
 from position_card.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 from position_card.rollout.last_row import last_row
 from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
-Predictions = Mapping[str, list[Predicted]]
+Predictions = Mapping[str, list[Prediction]]
 
 # Columns: what is compared, and how many documents were resampled (prompts, where a table of evidence/ is older); of
 # the replicates of comparisons; and of the tables of differences
@@ -284,7 +284,7 @@ def on_kernels(kernels: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
     return table("structural", PRETRAINED, judge(_monotonicity(kernels), predictions))
 
 
-def over_layers(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def over_layers(values: pd.Series, predicted: Prediction, level: float) -> Estimate:
     """The value of ALL layers together, from the lowest layer to the highest."""
     layers = values.drop(ALL)
     return Estimate(float(values[ALL]), float(layers.min()), float(layers.max()), len(layers), known=True)
@@ -345,18 +345,18 @@ def _printed(printed: pd.DataFrame) -> Iterator[Statistic]:
     yield Statistic("printed: closer at the longer length", long, {"cells": len(long)}, more_often_closer)
 
 
-def more_often_closer(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def more_often_closer(cells: pd.Series, predicted: Prediction, level: float) -> Estimate:
     """The share of cells with a difference of distances below 0, less that above; a count, which has no width."""
     return _counted(_closer(cells))
 
 
-def more_often_closer_in_larger(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def more_often_closer_in_larger(cells: pd.Series, predicted: Prediction, level: float) -> Estimate:
     """As `more_often_closer`, in larger models less in the others."""
     larger = _larger(cells)
     return _counted(_closer(cells[larger]) - _closer(cells[~larger]))
 
 
-def distance_in_larger(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def distance_in_larger(cells: pd.Series, predicted: Prediction, level: float) -> Estimate:
     """The mean over cells of larger models less that over the others; both may be off by their rounding."""
     larger = _larger(cells)
     less = float(cells[larger].mean() - cells[~larger].mean())

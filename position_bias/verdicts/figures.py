@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.verdicts.pages import COUNTED, KIND_NAMES
+from position_bias.verdicts.pages import KIND_NAMES, VERDICT_HEADINGS
 from position_bias.verdicts.registry import KINDS, WHOSE
 from position_bias.verdicts.rule import ERRATUM, FAILS, HOLDS, MIXED, MOSTLY, NO_EFFECT, UNDECIDED, UNTESTABLE
 from position_card.drawing.looks import AMBER, INDIGO, TAN, VERMILION, VIOLET, legend
 from position_card.drawing.style import PAGE, SMALLEST
 
 _, SECONDARY = WHOSE
-BAR, ABOVE = 0.75, 0.3  # lines: the height of a bar, and what is left free above a heading
+BAR, HEADING_SPACE = 0.75, 0.3  # lines: the height of a bar, and what is left free above a heading
 LINE = 0.165  # inches
 PAPERS = {
     "structural": "Herasimchyk et al. 2026",
@@ -55,7 +55,7 @@ def counts(table: pd.DataFrame) -> Figure:
     papers = claims["paper"].nunique()
     label = f"Of {len(claims)} claims of {papers} papers {total[HOLDS]} hold, {total[MOSTLY]} mostly hold, "
     label += f"{total[FAILS]} fail and {total[UNDECIDED]} are undecided"
-    places = np.arange(len(lines)) + ABOVE * np.cumsum([count is None for _, count in lines])
+    places = np.arange(len(lines)) + HEADING_SPACE * np.cumsum([count is None for _, count in lines])
     figure, axes = plt.subplots(figsize=(PAGE, LINE * places[-1] + 0.4), label=label)
     axes.set_yticks(places, [name for name, _ in lines])
     axes.tick_params(axis="y", length=0)
@@ -65,33 +65,35 @@ def counts(table: pd.DataFrame) -> Figure:
         else:
             _bar(axes, place, count)
     axes.set(ylim=(places[-1] + 0.5, places[0] - 0.5), xlabel="number of claims")
-    entries = [Patch(label=COUNTED[word], **_filled(colour)) for word, colour in COLOURS.items() if total[word]]
-    told = (
+    entries = [
+        Patch(label=VERDICT_HEADINGS[word], **_filled(colour)) for word, colour in COLOURS.items() if total[word]
+    ]
+    settings = (
         f"n = {len(claims)} claims. {claims['settled'].sum()} are decided at the scale that they are about. "
         "Our additions, and claims that are not counted, are not shown."
     )
-    legend(figure, entries, settings=told)
+    legend(figure, entries, settings=settings)
     return figure
 
 
 def _heading(paper: str, claims: pd.DataFrame) -> str:
     """What a paper is called, and whether it is known from what others write of it."""
-    known = ", from secondary sources" if (claims["whose"] == SECONDARY).all() else ""
-    return f"{PAPERS.get(paper, paper)}{known}"
+    origin = ", from secondary sources" if (claims["whose"] == SECONDARY).all() else ""
+    return f"{PAPERS.get(paper, paper)}{origin}"
 
 
 def _bar(axes: Axes, place: float, count: pd.Series) -> None:
     """One bar, with the number of claims written on each of its parts."""
-    left = 0
+    start = 0
     for word, colour in COLOURS.items():
         if number := int(count.get(word, 0)):
-            axes.barh(place, number, BAR, left, **_filled(colour))
-            written: dict[str, Any] = {
+            axes.barh(place, number, BAR, start, **_filled(colour))
+            text_style: dict[str, Any] = {
                 "color": "white" if word in (HOLDS, MOSTLY, FAILS) else "black",
                 "fontsize": SMALLEST,
             }
-            axes.text(left + number / 2, place, f"{number}", ha="center", va="center_baseline", **written)
-            left += number
+            axes.text(start + number / 2, place, f"{number}", ha="center", va="center_baseline", **text_style)
+            start += number
 
 
 def _filled(colour: Colour) -> dict[str, Any]:

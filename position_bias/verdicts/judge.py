@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr
 
-from position_bias.verdicts.registry import Predicted
+from position_bias.verdicts.registry import Prediction
 from position_bias.verdicts.rule import LEAST_SEEDS, UNTESTABLE, Word, word_of_interval
 from position_card.core.runtime import InputError
 from position_card.rollout.statistics import Array, mean_and_interval, percentile_interval, t_quantile
@@ -50,7 +50,7 @@ KEYS = (
     "model",  # whose it is, where it is of a language model: its seeds and data sets are not further models
 )
 
-FEW = 30  # units whose resamples spread too little for plain percentiles
+ENOUGH = 30  # resamples of fewer spread too little for plain percentiles
 GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
 
@@ -66,10 +66,10 @@ class Estimate(NamedTuple):
     known: bool = False  # low and high are known numbers, such as the least and largest of all layers, or one number
 
 
-Estimator = Callable[[pd.Series, Predicted, float], Estimate]  # of the units' values; the float is the level
+Estimator = Callable[[pd.Series, Prediction, float], Estimate]  # of the units' values; the float is the level
 
 
-def student(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def student(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The mean over independent units with Student's interval; units without a value are left out."""
     present = values.dropna().to_numpy(float)
     mean, low, high = map(float, mean_and_interval(present, level))
@@ -79,11 +79,12 @@ def student(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
 def resampled_interval(resamples: npt.ArrayLike, n: int, level: float) -> tuple[Array, Array]:
     """Percentiles over resamples of n units, `[R, ...]` -> two of `[...]`.
 
-    Resamples of few units spread less than samples do, and normal quantiles are too small for them. Of fewer than FEW,
-    percentiles are therefore taken as far out as Student's interval lies: the expanded percentile interval (Hesterberg
-    2015, What teachers should know about the bootstrap, Section 5). Like percentiles it is the same on every scale.
+    Resamples of few units spread less than samples do, and normal quantiles are too small for them. Where n is
+    below ENOUGH, percentiles are therefore taken as far out as Student's interval lies: the expanded percentile
+    interval (Hesterberg 2015, What teachers should know about the bootstrap, Section 5). It is the same on every scale,
+    as percentiles are. `resamples` has the R resamples first; `level` is that of the interval.
     """
-    if 1 < n < FEW:
+    if 1 < n < ENOUGH:
         tail = float(ndtr(-np.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1)))
         level = 1 - 2 * tail
     return percentile_interval(resamples, level)
@@ -92,7 +93,7 @@ def resampled_interval(resamples: npt.ArrayLike, n: int, level: float) -> tuple[
 def percentiles(n: int) -> Estimator:
     """The interval of resamples of `n` documents or contexts; the unit ESTIMATE is the value itself."""
 
-    def estimate(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+    def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
         low, high = map(float, resampled_interval(values[values.index != ESTIMATE], n, level))
         return Estimate(float(values.loc[ESTIMATE]), low, high, n)
 
@@ -102,20 +103,20 @@ def percentiles(n: int) -> Estimator:
 def given(n: int, *, known: bool = False) -> Estimator:
     """What was estimated before, over `n` units: the values are those of GIVEN; see `Estimate` on what is `known`."""
 
-    def estimate(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
-        measured, low, high = (float(values.loc[name]) for name in GIVEN)
-        return Estimate(measured, low, high, n, known=known)
+    def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+        value, low, high = (float(values.loc[name]) for name in GIVEN)
+        return Estimate(value, low, high, n, known=known)
 
     return estimate
 
 
-def published(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def published(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """A number that was published, or follows from published ones without sampling: it is known, and has no width."""
     (value,) = map(float, values)
     return Estimate(value, value, value, 1, known=True)
 
 
-def worst(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """Of numbers that are worked out, one a unit, the one that keeps least to the prediction; it has no width.
 
     Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
@@ -123,14 +124,14 @@ def worst(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     if not np.isfinite(values).all():
         raise ValueError(f"{values.name}: {values[~np.isfinite(values)].iloc[0]} is no number that can be judged")
     low, high = float(values.min()), float(values.max())
-    farthest = max(low, high, key=lambda value: abs(value - predicted.bound))
-    value = {"<": high, ">": low, "=": farthest}[predicted.relation]
+    farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
+    value = {"<": high, ">": low, "=": farthest}[prediction.relation]
     return Estimate(value, value, value, len(values))
 
 
 def worst_among(n: int) -> Estimator:
     """As `worst`, of numbers that are each the worst among `n`."""
-    return lambda values, predicted, level: worst(values, predicted, level)._replace(n=n)
+    return lambda values, prediction, level: worst(values, prediction, level)._replace(n=n)
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Statistic:
 
 
 def judge(
-    statistics: Iterable[Statistic], predictions: Mapping[str, list[Predicted]], level: float = np.nan
+    statistics: Iterable[Statistic], predictions: Mapping[str, list[Prediction]], level: float = np.nan
 ) -> Iterator[dict[str, object]]:
     """The row of each prediction of each statistic, in the schema of COLUMNS.
 
@@ -168,15 +169,15 @@ def judge(
     for statistic in statistics:
         if statistic.name not in predictions:
             raise InputError(f"published/predictions.csv predicts nothing of the statistic {statistic.name!r}")
-        for predicted in predictions[statistic.name]:
-            values = _values(statistic.table, predicted.network, predicted.other)
+        for prediction in predictions[statistic.name]:
+            values = _values(statistic.table, prediction.network, prediction.other)
             if values is not None:
-                yield _row(statistic, predicted, values, level)
+                yield _row(statistic, prediction, values, level)
 
 
-def by_itself(predicted: Predicted, low: float, high: float) -> Word:
+def by_itself(prediction: Prediction, low: float, high: float) -> Word:
     """What an interval says alone; a quantity that is not defined at this scale has one of NaN."""
-    return word_of_interval(predicted.relation, predicted.bound, predicted.margin, low, high)
+    return word_of_interval(prediction.relation, prediction.bound, prediction.margin, low, high)
 
 
 def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
@@ -188,44 +189,45 @@ def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
     return table[network] - table[other] if other else table[network]
 
 
-def _unseen(values: pd.Series, units: Sequence[pd.Series]) -> tuple[pd.Series, int]:
+def _values_of_new_units(values: pd.Series, units: Sequence[pd.Series]) -> tuple[pd.Series, int]:
     """The values of units that nobody had seen, where these are enough; else of all, and how many had been seen."""
-    seen = np.logical_or.reduce([each.reindex(values.index, fill_value=False) for each in units]) & values.notna()
+    marks = [of_network.reindex(values.index, fill_value=False) for of_network in units]
+    seen_values = np.logical_or.reduce(marks) & values.notna()
     of_unit = values.index.get_level_values(-1)
-    known = of_unit.isin(of_unit[seen])
-    enough = of_unit[values.notna() & ~known].nunique() >= LEAST_SEEDS
-    return (values[~known], 0) if enough else (values, int(seen.sum()))
+    of_seen_units = of_unit.isin(of_unit[seen_values])
+    enough = of_unit[values.notna() & ~of_seen_units].nunique() >= LEAST_SEEDS
+    return (values[~of_seen_units], 0) if enough else (values, int(seen_values.sum()))
 
 
-def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: float) -> dict[str, object]:
-    network, other = predicted.network, predicted.other
+def _row(statistic: Statistic, prediction: Prediction, values: pd.Series, level: float) -> dict[str, object]:
+    network, other = prediction.network, prediction.other
     units = [statistic.seen[name] for name in (network, other) if name in statistic.seen]
-    for each in units:
-        values = values[values.index.isin(each.index)]
-    values, before = _unseen(values, units)
-    predicted = replace(predicted, **statistic.numbers)
-    estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), predicted, level)
-    called = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
-    item = statistic.item or predicted.item
-    filled = {**statistic.wording, **statistic.setting, **called}
+    for marks in units:
+        values = values[values.index.isin(marks.index)]
+    values, seen_count = _values_of_new_units(values, units)
+    prediction = replace(prediction, **statistic.numbers)
+    estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), prediction, level)
+    names = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
+    item = statistic.item or prediction.item
+    fields = {**statistic.wording, **statistic.setting, **names}
     return {
-        "claim": predicted.claim if statistic.speaks else "",
+        "claim": prediction.claim if statistic.speaks else "",
         "item": item,
-        "quantity": predicted.words.format(**filled),
-        "relation": predicted.relation,
-        "bound": float(predicted.bound),
-        "margin": float(predicted.margin),
+        "quantity": prediction.words.format(**fields),
+        "relation": prediction.relation,
+        "bound": float(prediction.bound),
+        "margin": float(prediction.margin),
         "measured": estimate.measured,
         "low": estimate.low,
         "high": estimate.high,
         "n": estimate.n,
-        "verdict": by_itself(predicted, estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
+        "verdict": by_itself(prediction, estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
         "identity": statistic.identity,
         "known": estimate.known,
         "left_out": estimate.left_out,
-        "seen_before": estimate.n if predicted.seen else min(before, estimate.n),
-        "source": predicted.source,
-        "of": "; ".join(_of(statistic, [name for name in (network, other) if name]) or [item]),
+        "seen_before": estimate.n if prediction.seen else min(seen_count, estimate.n),
+        "source": prediction.source,
+        "of": "; ".join(_networks_behind(statistic, [name for name in (network, other) if name]) or [item]),
         "statistic": statistic.name,
         "network": network,
         "other": other,
@@ -234,7 +236,7 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
     }
 
 
-def _of(statistic: Statistic, columns: Sequence[str]) -> list[str]:
+def _networks_behind(statistic: Statistic, columns: Sequence[str]) -> list[str]:
     """What was trained or measured for some columns of a statistic, each once; nothing where it was worked out."""
     if isinstance(statistic.of, str):
         model = [str(statistic.setting["model"])] if "model" in statistic.setting else []
@@ -259,6 +261,6 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=[*KEYS, "of"], errors="ignore")
 
 
-def tested(table: pd.DataFrame) -> pd.DataFrame:
+def drop_untestable(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that have a measurement: what a long run leaves out is not reported as missing a second time."""
     return table[table["verdict"] != UNTESTABLE]

@@ -19,7 +19,7 @@ KIND_NAMES = dict(
 SCALE_NAMES = dict(
     zip(SCALES, ("toy run", "default run", "longer training", "pretrained models", "the paper's scale"), strict=True)
 )
-COUNTED = {  # verdict -> the heading of the column that counts it
+VERDICT_HEADINGS = {  # verdict -> the heading of the column that counts it
     rule.HOLDS: "hold",
     rule.MOSTLY: "mostly hold",
     rule.FAILS: "fail",
@@ -69,31 +69,31 @@ def scorecard_outputs(
     are the tables of checks in the order of the two registries; `published` is published/values.csv. `trained` tells
     by paper for how long the default run trains. Raises InputError as `scorecard.scorecard` does.
     """
-    registered = (*registry.every_claim(claims), *registry.every_addition(additions))
-    by_name = dict(zip(registry.claim_tables(registered), checks, strict=True))
+    claims_and_additions = (*registry.every_claim(claims), *registry.every_addition(additions))
+    by_name = dict(zip(registry.claim_tables(claims_and_additions), checks, strict=True))
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
-    printed = dict(zip(values["id"], values["value"], strict=True))
-    cards = scorecard.scorecard(registered, by_name, printed, level)
+    printed_values = dict(zip(values["id"], values["value"], strict=True))
+    cards = scorecard.scorecard(claims_and_additions, by_name, printed_values, level)
     cards.insert(list(cards).index("scale") + 1, "default run", cards["paper"].map(dict(trained)).fillna(""))
-    theirs, ours = (cards[(cards["whose"] == OURS) == of_us] for of_us in (False, True))
-    theirs = theirs.drop(columns="question")
-    rows = scorecard.comparisons(registered, by_name, level)
+    of_papers, of_additions = (cards[(cards["whose"] == OURS) == addition] for addition in (False, True))
+    of_papers = of_papers.drop(columns="question")
+    rows = scorecard.comparisons(claims_and_additions, by_name, level)
     return {
-        "csv": theirs,
-        "md": page(theirs),
-        "txt": short(theirs),
-        "additions": ours,
-        "additions_md": page_of_additions(ours),
+        "csv": of_papers,
+        "md": page(of_papers),
+        "txt": short(of_papers),
+        "additions": of_additions,
+        "additions_md": page_of_additions(of_additions),
         "comparisons": rows,
-        "comparisons_md": compared(rows).to_markdown(index=False) + "\n",
+        "comparisons_md": readable_comparisons(rows).to_markdown(index=False) + "\n",
     }
 
 
 def told_scale(row: Mapping[Hashable, Any], scale: str = "") -> str:
     """The scale of a verdict in words, or another one of a claim: the default run is told by how long it trains."""
     scale = scale or row["scale"]
-    trained = row.get("default run")
-    return trained if scale == DEFAULT and isinstance(trained, str) and trained else SCALE_NAMES[scale]
+    length = row.get("default run")
+    return length if scale == DEFAULT and isinstance(length, str) and length else SCALE_NAMES[scale]
 
 
 def as_stated(table: pd.DataFrame) -> pd.Series:
@@ -103,8 +103,8 @@ def as_stated(table: pd.DataFrame) -> pd.Series:
 
 def headings(table: pd.DataFrame) -> pd.Series:
     """The heading that each claim of a scorecard stands under, in their order."""
-    named = table["whose"].map(HEADINGS).where(~table["doubted"].astype(bool), NOT_COUNTED)
-    return named.astype(pd.CategoricalDtype([*HEADINGS.values(), NOT_COUNTED]))
+    names = table["whose"].map(HEADINGS).where(~table["doubted"].astype(bool), NOT_COUNTED)
+    return names.astype(pd.CategoricalDtype([*HEADINGS.values(), NOT_COUNTED]))
 
 
 def scales(table: pd.DataFrame) -> pd.Series:
@@ -112,21 +112,21 @@ def scales(table: pd.DataFrame) -> pd.Series:
 
     What needs no scale, and what has no verdict, has none.
     """
-    named = table["scale"].map(SCALE_NAMES)
-    told = named.where(table["own scale"].astype(bool), "(" + named + ")")
-    return told.mask((table["needs"] == "nothing") | (table["verdict"] == UNTESTABLE), "")
+    names = table["scale"].map(SCALE_NAMES)
+    in_brackets = names.where(table["own scale"].astype(bool), "(" + names + ")")
+    return in_brackets.mask((table["needs"] == "nothing") | (table["verdict"] == UNTESTABLE), "")
 
 
-def counted(table: pd.DataFrame) -> pd.DataFrame:
+def verdict_counts(table: pd.DataFrame) -> pd.DataFrame:
     """How many claims have each verdict: a row for each kind of claim and scale, papers and other sources apart."""
     kinds = table["kind"].map(KIND_NAMES).astype(pd.CategoricalDtype([*KIND_NAMES.values()]))
     count = pd.crosstab([headings(table).rename(""), kinds, scales(table)], table["verdict"])
-    return count.reindex(columns=list(COUNTED), fill_value=0).rename(columns=COUNTED)
+    return count.reindex(columns=list(VERDICT_HEADINGS), fill_value=0).rename(columns=VERDICT_HEADINGS)
 
 
 def tally(table: pd.DataFrame) -> str:
     """The headline table in Markdown: kinds of claims by verdicts, with the scale; a scale in brackets is too small."""
-    count = counted(table).replace(0, "").reset_index()
+    count = verdict_counts(table).replace(0, "").reset_index()
     count[""] = count[""].astype(str).mask(count[""].duplicated(), "")
     return count.to_markdown(index=False) + "\n"
 
@@ -134,13 +134,13 @@ def tally(table: pd.DataFrame) -> str:
 def short(table: pd.DataFrame) -> str:
     """Ten lines for a terminal: how many claims of each kind hold, fail and so on."""
     groups = {heading: (headings(table) == heading) for heading in HEADINGS.values()}
-    theirs = groups.pop(HEADINGS[WHOSE[0]])
-    kinds = {f"papers: {KIND_NAMES[kind]}": theirs & (table["kind"] == kind) for kind in KINDS}
+    of_papers = groups.pop(HEADINGS[WHOSE[0]])
+    kinds = {f"papers: {KIND_NAMES[kind]}": of_papers & (table["kind"] == kind) for kind in KINDS}
     width = max(map(len, (*kinds, *groups)))
-    lines = [f"{'':{width}}  " + "  ".join(COUNTED.values())]
+    lines = [f"{'':{width}}  " + "  ".join(VERDICT_HEADINGS.values())]
     for name, of_group in (kinds | groups).items():
         count = table["verdict"][of_group].value_counts()
-        cells = (f"{count.get(word, 0) or '':>{len(words)}}" for word, words in COUNTED.items())
+        cells = (f"{count.get(word, 0) or '':>{len(words)}}" for word, words in VERDICT_HEADINGS.items())
         lines.append(f"{name:{width}}  {'  '.join(cells)}".rstrip())
     lines.append("Each claim: results/tables/scorecard.md; these numbers by paper: figures/scorecard.png")
     return "\n".join(lines) + "\n"
@@ -149,12 +149,12 @@ def short(table: pd.DataFrame) -> str:
 def page(table: pd.DataFrame) -> str:
     """The scorecard for people, in Markdown: a heading for each paper, and an entry with its parts for each claim."""
     lines, of_paper = [INTRODUCTION], ""
-    for row, said, scale in zip(table.to_dict("records"), as_stated(table), scales(table), strict=True):
+    for row, statement, scale in zip(table.to_dict("records"), as_stated(table), scales(table), strict=True):
         if row["paper"] != of_paper:
             of_paper = row["paper"]
             lines.append(f"\n## `{of_paper}`\n")
         lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}**{_at(row, scale)}')
-        lines += [f"  - {part}" for part in (f"{row['item']}, {row['whose']}: {said}", *_parts(row, row["paper"]))]
+        lines += [f"  - {part}" for part in (f"{row['item']}, {row['whose']}: {statement}", *_parts(row, row["paper"]))]
     return "\n".join(lines) + "\n"
 
 
@@ -170,15 +170,15 @@ def page_of_additions(table: pd.DataFrame) -> str:
 
 def _at(row: Mapping[Hashable, Any], scale: str) -> str:
     """Where a claim has its verdict: its scale in words, and whether the claim is about it."""
-    about = "the scale of the claim" if row["own scale"] else "a smaller scale"
-    return f" at {about} ({told_scale(row)})" if scale else ""
+    size = "the scale of the claim" if row["own scale"] else "a smaller scale"
+    return f" at {size} ({told_scale(row)})" if scale else ""
 
 
 def _parts(row: Mapping[Hashable, Any], finding: str) -> Iterator[str]:
     """What stands below the verdict on a claim; `finding` is the page in docs/papers/ that tells more."""
     if row["holds in"]:
         yield f"Holds in: {row['holds in']}" + (f"; exceptions: {row['exceptions']}" if row["exceptions"] else "")
-    yield f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"
+    yield f"Effect: {effect(row)}, predicted {prediction(row)}, n = {row['n']}: {row['quantity']}"
     yield f"What decides: {row['decides']}"
     if ";" in row["by scale"]:
         yield f"By scale: {row['by scale']}"
@@ -188,14 +188,14 @@ def _parts(row: Mapping[Hashable, Any], finding: str) -> Iterator[str]:
     yield "Finding: " + ", ".join([of_paper_page, *_figures(row["shown"])])
 
 
-def compared(table: pd.DataFrame) -> pd.DataFrame:
+def readable_comparisons(table: pd.DataFrame) -> pd.DataFrame:
     """Write comparisons for people: a line each, in the order of the claims."""
     rows = table.to_dict("records")
     return pd.DataFrame(
         {
             "claim": table["claim"],
             "quantity": table["quantity"],
-            "predicted": [predicted(row) for row in rows],
+            "predicted": [prediction(row) for row in rows],
             "measured": [effect(row) for row in rows],
             "n": table["n"],
             "scale": table["scale"],
@@ -204,14 +204,14 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _figures(shown: str) -> Iterator[str]:
+def _figures(targets: str) -> Iterator[str]:
     """A link for each figure among what shows a claim, from a page in results/tables/."""
-    for path in map(Path, shown.split(AND)):
+    for path in map(Path, targets.split(AND)):
         if path.parts[0] == "figures":
             yield f"[{path.stem}](../../{path.with_suffix('.png').as_posix()})"
 
 
-def predicted(row: Mapping[Hashable, Any]) -> str:
+def prediction(row: Mapping[Hashable, Any]) -> str:
     """The relation, bound and margin of a row, and a word where no printed digit tells its value from the bound."""
     margin = f", margin {row['margin']:.3g}" if row["margin"] else ""
     alike = row["relation"] != "=" and f"{row['measured']:.3g}" == f"{row['bound']:.3g}"
@@ -225,14 +225,14 @@ def findings(table: pd.DataFrame, additions: pd.DataFrame) -> str:
 
     Takes the scorecard and that of our additions.
     """
-    both = pd.concat([table, additions])
-    known = both.assign(trained=scales(both)).set_index("claim")
+    claims_and_additions = pd.concat([table, additions])
+    by_claim = claims_and_additions.assign(trained=scales(claims_and_additions)).set_index("claim")
     lines = []
-    for question, named in FINDINGS.items():
-        figure, *claims = named.split()
+    for question, names in FINDINGS.items():
+        figure, *claims = names.split()
         lines += [question, "-" * len(question), ""]
-        for row in known.loc[claims].to_dict("records"):
-            number = f"{effect(row)}, predicted {predicted(row)}: {row['quantity']} {row['trained']}".rstrip()
+        for row in by_claim.loc[claims].to_dict("records"):
+            number = f"{effect(row)}, predicted {prediction(row)}: {row['quantity']} {row['trained']}".rstrip()
             lines += [f"* **{row['verdict']}**: {_plain(row['statement'])} ({_plain(number)}).", ""]
         lines += [".. raw:: html", f"   :file: ../figures/{figure}.svg", ""]
     return "\n".join(lines)

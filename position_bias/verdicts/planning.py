@@ -11,17 +11,19 @@ from position_card.rollout.statistics import t_quantile
 
 MISSED = 0.2  # how often rows are to be left open that could be decided, all of them together
 SPREADS = 0.8  # share of the interval of the spread that a number is given for
-MOST = 2000  # units that anybody would think of
+MOST_UNITS = 2000  # units that anybody would think of
 TOO_FAR = 10  # times the units there are
-NONE = "none: "  # how the words begin where no number of units would do
-RANGE = f"{NONE}a row is a range of known numbers, some on either side of an edge, and sampling more does not narrow it"
-CONTRADICTION = f"{NONE}if each row lay where it was seen, measurements of one model would still contradict each other"
+NEVER = "none: "  # how the words begin where no number of units would do
+RANGE = (
+    f"{NEVER}a row is a range of known numbers, some on either side of an edge, and sampling more does not narrow it"
+)
+CONTRADICTION = f"{NEVER}if each row lay where it was seen, measurements of one model would still contradict each other"
 
 ROW = ("low", "high", "n", "bound", "margin")
 Row = tuple[float, float, float, float, float]  # of ROW
 
 
-class Needed(NamedTuple):
+class UnitsNeeded(NamedTuple):
     """Units that a row needs: at the least spread that the data allow, at the observed one, at the largest."""
 
     least: float
@@ -29,32 +31,33 @@ class Needed(NamedTuple):
     most: float
 
 
-def units_needed(row: Row, open_rows: int, level: float, strict: float) -> Needed:
+def units_needed(row: Row, open_rows: int, level: float, strict: float) -> UnitsNeeded:
     """The fewest units with which a row of an interval of `level` would be decided by one of `strict`.
 
     The row is taken to lie where it was seen; its power against the nearest bound has to be 1 - MISSED / `open_rows`.
-    Beyond MOST the number is infinite.
+    Beyond MOST_UNITS the number is infinite.
     """
     low, high, n, bound, margin = row
     error = (high - low) / 2 / float(t_quantile((1 + level) / 2, n - 1))
     distance = abs(abs((low + high) / 2 - bound) - margin)  # to the nearest edge
     ends = [np.sqrt((n - 1) / chdtri(n - 1, share)) for share in ((1 - SPREADS) / 2, (1 + SPREADS) / 2)]
-    counts = np.arange(2, MOST + 1)
+    counts = np.arange(2, MOST_UNITS + 1)
     threshold = t_quantile((1 + strict) / 2, counts - 1)
-    needed = []
+    fewest = []
     for spread in (ends[0], 1.0, ends[1]):
         shift = distance / (spread * error * np.sqrt(n)) * np.sqrt(counts)
         enough = nctdtr(counts - 1, shift, threshold) <= MISSED / open_rows
-        needed.append(float(counts[enough.argmax()]) if enough.any() else np.inf)
-    return Needed(*needed)
+        fewest.append(float(counts[enough.argmax()]) if enough.any() else np.inf)
+    return UnitsNeeded(*fewest)
 
 
 def range_needed(rows: Sequence[Row], unit: str, level: float, strict: float) -> str:
     """In words, what would decide the open `rows` of a claim, in units of this name; levels as in `units_needed`."""
-    each = [units_needed(row, len(rows), level, strict) for row in rows]
-    start, end = (max(getattr(row, name) for row in each) for name in ("least", "most"))
+    of_rows = [units_needed(row, len(rows), level, strict) for row in rows]
+    start, end = (max(getattr(row, name) for row in of_rows) for name in ("least", "most"))
     if start > TOO_FAR * max(row[2] for row in rows):
-        return f"{NONE}for its spread an effect lies so near its edge that it needs over {TOO_FAR} times as many {unit}"
+        times = f"over {TOO_FAR} times as many {unit}"
+        return f"{NEVER}for its spread an effect lies so near its edge that it needs {times}"
     start, end = max(start, LEAST_SEEDS), max(end, LEAST_SEEDS)
-    upto = f"more than {MOST:,}" if end == np.inf else f"{end:.0f}"
+    upto = f"more than {MOST_UNITS:,}" if end == np.inf else f"{end:.0f}"
     return f"{start:.0f} {unit}" if start == end else f"{start:.0f} to {upto} {unit}"

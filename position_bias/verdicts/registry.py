@@ -65,8 +65,8 @@ class Claim:
         return self.needs == NOTHING or scale == SCALES[-1] or of_any
 
 
-KNOWN = {"whose": WHOSE, "needs": NEEDS, "doubted": tuple(TRUTH)}  # values of columns
-KNOWN |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
+COLUMN_VALUES = {"whose": WHOSE, "needs": NEEDS, "doubted": tuple(TRUTH)}  # values of columns
+COLUMN_VALUES |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
 OF_ADDITIONS = (  # the columns of the registry of additions
     *("id", "paper", "item", "question", "title", "statement"),
     *("needs", "table", "shown", "form", "unit", "kind", "rows"),
@@ -78,34 +78,34 @@ def every_claim(path: str | Path) -> tuple[Claim, ...]:
     """Every claim of the papers, in the order of the file. Raises InputError where the file is no such table."""
     return tuple(
         Claim(**row | {"doubted": TRUTH[row["doubted"]]})
-        for row in _registered(path, "claims", OF_CLAIMS, {*OF_CLAIMS} - {"published", "would_test"})
+        for row in _registry_rows(path, "claims", OF_CLAIMS, {*OF_CLAIMS} - {"published", "would_test"})
     )
 
 
 def every_addition(path: str | Path) -> tuple[Claim, ...]:
     """Every addition of ours, in the order of the file. Raises InputError where the file is no such table."""
-    rows = _registered(path, "additions", OF_ADDITIONS, OF_ADDITIONS)
+    rows = _registry_rows(path, "additions", OF_ADDITIONS, OF_ADDITIONS)
     return tuple(Claim(**row, place="", whose=OURS) for row in rows)
 
 
-def _registered(
-    path: str | Path, what: str, columns: Sequence[str], needed: Collection[str]
+def _registry_rows(
+    path: str | Path, subject: str, columns: Sequence[str], required: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a registry, after the values of their KNOWN columns and their ids were checked."""
-    seen: set[str] = set()
-    for _, row in _rows(path, what, columns, needed):
-        for column, known in KNOWN.items():
-            if unknown := [value for value in row.get(column, known[0]).split(AND) if value not in known]:
-                raise InputError(f"{row['id']} in {path} has {column} {unknown[0]}; use one of: {', '.join(known)}")
-        if row["id"] in seen:
+    """Yield the rows of a registry, after the values of their COLUMN_VALUES columns and their ids were checked."""
+    ids: set[str] = set()
+    for _, row in _rows(path, subject, columns, required):
+        for column, values in COLUMN_VALUES.items():
+            if unknown := [value for value in row.get(column, values[0]).split(AND) if value not in values]:
+                raise InputError(f"{row['id']} in {path} has {column} {unknown[0]}; use one of: {', '.join(values)}")
+        if row["id"] in ids:
             raise InputError(f"{path} has {row['id']} twice; an id names one line")
-        seen.add(row["id"])
+        ids.add(row["id"])
         yield row
 
 
-def shows(shown: str, target: str) -> bool:
+def shows(targets: str, target: str) -> bool:
     """Whether a figure or table is one of those that `Claim.shown` names."""
-    return target in shown.split(AND)
+    return target in targets.split(AND)
 
 
 def claim_tables(claims: Iterable[Claim]) -> list[str]:
@@ -120,7 +120,7 @@ Relation = Literal[">", "<", "=", "!="]  # the last: beyond the margin on either
 
 
 @dataclass(frozen=True)
-class Predicted:
+class Prediction:
     """What is predicted of a statistic. The fields are the columns of the registry, in their order."""
 
     paper: str  # the wing whose statistic it is
@@ -137,61 +137,61 @@ class Predicted:
     seen: str = ""  # which of its numbers were seen before it was written, so that they confirm nothing
 
 
-PREDICTED = tuple(field.name for field in fields(Predicted))
+PREDICTION_COLUMNS = tuple(field.name for field in fields(Prediction))
 NUMBERS = ("bound", "margin")
-NEEDED = {"paper", "statistic", "network", "relation", "item", "words", "source"}
+REQUIRED = {"paper", "statistic", "network", "relation", "item", "words", "source"}
 
 
-def predictions(path: str | Path, paper: str) -> dict[str, list[Predicted]]:
+def predictions(path: str | Path, paper: str) -> dict[str, list[Prediction]]:
     """The predictions of a wing by statistic, one for each network or pair of networks, in the order of the file.
 
     Raises InputError where the file is no table of predictions; the line names the row.
     """
-    by_statistic: dict[str, list[Predicted]] = {}
+    by_statistic: dict[str, list[Prediction]] = {}
     for row in every_prediction(path):
         if row.paper == paper:
             pairs = product(row.network.split(OR), row.other.split(OR))
-            each = [replace(row, network=network, other=other) for network, other in pairs]
-            by_statistic.setdefault(row.statistic, []).extend(each)
+            one_each = [replace(row, network=network, other=other) for network, other in pairs]
+            by_statistic.setdefault(row.statistic, []).extend(one_each)
     return by_statistic
 
 
-def every_prediction(path: str | Path) -> list[Predicted]:
+def every_prediction(path: str | Path) -> list[Prediction]:
     """Every row of the file, in its order. Raises InputError as `predictions` does."""
-    return [_checked(where, row) for where, row in _rows(path, "predictions", PREDICTED, NEEDED)]
+    return [_prediction(place, row) for place, row in _rows(path, "predictions", PREDICTION_COLUMNS, REQUIRED)]
 
 
-def _checked(where: str, row: dict[str, str]) -> Predicted:
+def _prediction(place: str, row: dict[str, str]) -> Prediction:
     if row["relation"] not in get_args(Relation):
-        raise InputError(f"{where} has relation {row['relation']}; use one of: {', '.join(get_args(Relation))}")
+        raise InputError(f"{place} has relation {row['relation']}; use one of: {', '.join(get_args(Relation))}")
     try:
         numbers: dict[str, Any] = {name: float(row[name] or 0) for name in NUMBERS}
         list(Formatter().parse(row["words"]))
     except ValueError as error:
-        raise InputError(f"{where}: {error}") from error
-    return Predicted(**row | numbers)
+        raise InputError(f"{place}: {error}") from error
+    return Prediction(**row | numbers)
 
 
 def _rows(
-    path: str | Path, what: str, columns: Sequence[str], needed: Collection[str]
+    path: str | Path, subject: str, columns: Sequence[str], required: Collection[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield where each row of a table of `what` stands, for messages, and its cells by column.
+    """Yield where each row of a table of `subject` stands, for messages, and its cells by column.
 
     Empty cells at its end may be left out. Raises InputError where the file is no such table, or a row lacks
-    what is `needed`.
+    what is `required`.
     """
     try:
         with open(path, encoding="utf-8", newline="") as file:
             header, *lines = csv.reader(file)
     except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"{path} is not a table of {what}: {' '.join(str(error).split())}") from error
+        raise InputError(f"{path} is not a table of {subject}: {' '.join(str(error).split())}") from error
     if header != [*columns]:
-        raise InputError(f"{path} has columns {', '.join(header)}; a table of {what} has {', '.join(columns)}")
+        raise InputError(f"{path} has columns {', '.join(header)}; a table of {subject} has {', '.join(columns)}")
     for number, cells in enumerate(lines, 2):
-        where = f"row {number} of {path}"
+        place = f"row {number} of {path}"
         if len(cells) > len(columns):
-            raise InputError(f"{where} has {len(cells)} cells, not {len(columns)}")
+            raise InputError(f"{place} has {len(cells)} cells, not {len(columns)}")
         row = dict(zip_longest(columns, cells, fillvalue=""))
-        if empty := [column for column in columns if column in needed and not row[column]]:
-            raise InputError(f"{where} has nothing in column {', '.join(empty)}")
-        yield where, row
+        if empty := [column for column in columns if column in required and not row[column]]:
+            raise InputError(f"{place} has nothing in column {', '.join(empty)}")
+        yield place, row

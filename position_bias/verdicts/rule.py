@@ -37,7 +37,7 @@ MEANING: Mapping[str, str] = {
     ERRATUM: "a printed constant, a step of a proof or a released number does not hold, and a corrected one does",
 }
 WORDS: tuple[Word, ...] = (HOLDS, MOSTLY, MIXED, NO_EFFECT, FAILS, UNDECIDED, UNTESTABLE)
-DECIDED = (HOLDS, FAILS, NO_EFFECT, MOSTLY, MIXED)  # the words that a p-value supports, in the order of trying
+DECISIONS = (HOLDS, FAILS, NO_EFFECT, MOSTLY, MIXED)  # the words that a p-value supports, in the order of trying
 OF_ROW = (HOLDS, FAILS, NO_EFFECT, UNDECIDED, UNTESTABLE)  # the words of a row by itself
 BEYOND, CONTRARY, SHORT, WITHIN = range(4)  # the regions of a row, as `p_values` has them
 SHOWS: Mapping[str, int] = {
@@ -62,12 +62,12 @@ def p_values(
     the margin of its bound, and else contrary; a size beyond the margin cannot be contrary.
     """
     bound, margin, low, high, n = (np.asarray(number, np.float64) for number in numbers)
-    below = np.asarray(relation) == "<"
-    direction = np.where(below, -1.0, 1.0)
-    least, most = np.where(below, -high, low), np.where(below, -low, high)
+    is_less = np.asarray(relation) == "<"
+    direction = np.where(is_less, -1.0, 1.0)
+    smallest, largest = np.where(is_less, -high, low), np.where(is_less, -low, high)
     upper, lower = direction * bound + margin, direction * bound - margin
     freedom = np.maximum(n - 1, 1)
-    middle, half = (least + most) / 2, (most - least) / 2
+    middle, half = (smallest + largest) / 2, (largest - smallest) / 2
 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scale = t_quantile((1 + level) / 2, freedom) / half
@@ -75,65 +75,65 @@ def p_values(
         def tail(distance: Array) -> Array:
             return np.asarray(stdtr(freedom, distance * scale))
 
-        beyond = np.where(exact, least <= upper, tail(upper - middle))
-        contrary = np.where(exact, most >= lower, tail(middle - lower))
-        short = np.where(exact, most > upper, tail(middle - upper))
-        within = np.maximum(short, np.where(exact, least < lower, tail(lower - middle)))
-    outside = np.minimum(2 * np.minimum(beyond, contrary), 1)
-    nothing = np.ones_like(outside)
-    kinds = [np.asarray(relation) == "=", np.asarray(relation) == "!="]
+        p_beyond = np.where(exact, smallest <= upper, tail(upper - middle))
+        p_contrary = np.where(exact, largest >= lower, tail(middle - lower))
+        p_short = np.where(exact, largest > upper, tail(middle - upper))
+        p_within = np.maximum(p_short, np.where(exact, smallest < lower, tail(lower - middle)))
+    p_outside = np.minimum(2 * np.minimum(p_beyond, p_contrary), 1)
+    p_never = np.ones_like(p_outside)
+    is_kind = [np.asarray(relation) == "=", np.asarray(relation) == "!="]
     by_region = (
-        ([within, outside], beyond),
-        ([outside, nothing], contrary),
-        ([nothing, within], short),
-        ([nothing, within], within),
+        ([p_within, p_outside], p_beyond),
+        ([p_outside, p_never], p_contrary),
+        ([p_never, p_within], p_short),
+        ([p_never, p_within], p_within),
     )
-    return np.stack([np.select(kinds, others, side) for others, side in by_region], axis=-1)
+    return np.stack([np.select(is_kind, of_kinds, of_side) for of_kinds, of_side in by_region], axis=-1)
 
 
-def needed(form: str, rows: int) -> int:
+def quorum(form: str, rows: int) -> int:
     """How many of a claim's rows have to be beyond their bounds."""
     return FORMS[form](rows) if form in FORMS else rows
 
 
 def at_least(count: int, p: Array, region: int) -> Array:
     """The p-value that at least so many rows lie in a region, of those for rows, `[..., rows, 4]` -> `[...]`."""
-    together: Array = np.minimum(np.sort(p[..., region], axis=-1)[..., count - 1] * (p.shape[-2] - count + 1), 1)
-    return together
+    p_value: Array = np.minimum(np.sort(p[..., region], axis=-1)[..., count - 1] * (p.shape[-2] - count + 1), 1)
+    return p_value
 
 
 def conjunction(p: Array, form: str, of_rows: Array | None = None) -> Array:
-    """The p-values of DECIDED for a claim, of those for what its form counts, `[..., rows, 4]` -> `[..., 5]`.
+    """The p-values of DECISIONS for a claim, of those for what its form counts, `[..., rows, 4]` -> `[..., 5]`.
 
     Where the form counts models, `of_rows` are the p-values of rows, which are mixed if one is outside the margin.
     """
     rows = p.shape[-2]
-    alone = p if of_rows is None else of_rows
-    outside = np.minimum(2 * np.minimum(at_least(1, alone, BEYOND), at_least(1, alone, CONTRARY)), 1)
-    beyond = needed(form, rows)
-    left = rows - beyond + 1  # rows that are not beyond, where too few are
-    too_few = at_least(left, p, SHORT)
+    single = p if of_rows is None else of_rows
+    p_outside = np.minimum(2 * np.minimum(at_least(1, single, BEYOND), at_least(1, single, CONTRARY)), 1)
+    count = quorum(form, rows)
+    minority = rows - count + 1  # rows that are not beyond, where too few are
+    p_too_few = at_least(minority, p, SHORT)
     by_word = {
-        HOLDS: at_least(beyond, p, BEYOND),
-        FAILS: at_least(left, p, CONTRARY),
+        HOLDS: at_least(count, p, BEYOND),
+        FAILS: at_least(minority, p, CONTRARY),
         NO_EFFECT: at_least(rows, p, WITHIN),
-        MOSTLY: np.maximum(at_least(needed("most", rows), p, BEYOND), too_few),
-        MIXED: np.maximum(outside, too_few),
+        MOSTLY: np.maximum(at_least(quorum("most", rows), p, BEYOND), p_too_few),
+        MIXED: np.maximum(p_outside, p_too_few),
     }
-    return np.stack([by_word[word] for word in DECIDED], axis=-1)
+    return np.stack([by_word[word] for word in DECISIONS], axis=-1)
 
 
 def words(p: Array, level: float) -> npt.NDArray[np.str_]:
-    """The first of DECIDED that its p-value supports, else UNDECIDED, `[..., 5]` -> `[...]`."""
-    supported = p <= (1 - level) / 2
-    return np.select([supported[..., place] for place in range(len(DECIDED))], DECIDED, UNDECIDED)
+    """The first of DECISIONS that its p-value supports, else UNDECIDED, `[..., 5]` -> `[...]`."""
+    support = p <= (1 - level) / 2
+    return np.select([support[..., place] for place in range(len(DECISIONS))], DECISIONS, UNDECIDED)
 
 
 def words_of_rows(p: Array, level: float) -> npt.NDArray[np.str_]:
     """What rows say by themselves, of the p-values of their regions, `[..., 4]` -> `[...]`."""
-    alone = OF_ROW[:3]
-    supported = [p[..., SHOWS[word]] <= (1 - level) / 2 for word in alone]
-    return np.select(supported, alone, UNDECIDED)
+    candidates = OF_ROW[:3]
+    support = [p[..., SHOWS[word]] <= (1 - level) / 2 for word in candidates]
+    return np.select(support, candidates, UNDECIDED)
 
 
 def word_of_interval(relation: Relation, bound: float, margin: float, low: float, high: float) -> Word:

@@ -29,13 +29,13 @@ COMPARISON_COLUMNS = (
     "decides",  # false where the rows of another scale do
     "verdict",  # by its own interval
 )
-NAMED = 3  # missing rows or exceptions that a sentence names
+MOST_NAMED = 3  # missing rows or exceptions that a sentence names
 UNITS = {SEED: "seeds", MODEL: "documents"}  # what more of would decide
 CONTEXTS = "contexts"  # in place of documents, where names are recalled
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """What the rows of one scale say of a claim."""
 
     word: str
@@ -79,31 +79,31 @@ def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], lev
     rows = {name: _by_claim(name, checks[name], claims) for name in claim_tables(claims)}
     rows_of_claims = []
     for claim in claims:
-        for place, judged in enumerate(by_scale(claim, rows[claim.table][claim.id], level)):
-            own = judged.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0)
-            rows_of_claims.append(own.drop(columns="verdict").rename(columns={"word": "verdict"}))
+        for place, judgement in enumerate(by_scale(claim, rows[claim.table][claim.id], level)):
+            of_scale = judgement.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0)
+            rows_of_claims.append(of_scale.drop(columns="verdict").rename(columns={"word": "verdict"}))
     return pd.concat(rows_of_claims, ignore_index=True)[list(COMPARISON_COLUMNS)]
 
 
 def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[str, pd.DataFrame]:
     """The rows of a table of checks that speak of claims, by the id of the claim."""
-    if missing := [column for column in COLUMNS if column not in table]:
-        raise InputError(f"table {name} lacks column {', '.join(missing)}; rebuild it")
+    if absent := [column for column in COLUMNS if column not in table]:
+        raise InputError(f"table {name} lacks column {', '.join(absent)}; rebuild it")
     ids = table["claim"].fillna("")
-    registered = {claim.id for claim in claims if claim.table == name}
-    if unknown := sorted({*ids} - {""} - registered):
+    registered_ids = {claim.id for claim in claims if claim.table == name}
+    if unknown := sorted({*ids} - {""} - registered_ids):
         raise InputError(
             f"table {name} has rows of claim {unknown[0]}, which published/ does not register for this table; "
             "register it, or correct the id"
         )
-    tested = table[table["verdict"] != UNTESTABLE]
-    unbounded = tested[~np.isfinite(tested[["low", "high"]].to_numpy(float)).all(axis=1)]
-    if len(unbounded):
-        raise InputError(f"table {name} has a verdict on {unbounded['quantity'].iloc[0]!r} without a finite interval")
+    with_verdict = table[table["verdict"] != UNTESTABLE]
+    infinite = with_verdict[~np.isfinite(with_verdict[["low", "high"]].to_numpy(float)).all(axis=1)]
+    if len(infinite):
+        raise InputError(f"table {name} has a verdict on {infinite['quantity'].iloc[0]!r} without a finite interval")
     return {str(claim): rows for claim, rows in table.groupby(ids, sort=False) if claim}
 
 
-def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judged]:
+def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judgement]:
     """What each scale says of a claim by its rows; without an interval, all rows together.
 
     The scale that gives the verdict comes first, then the others from the largest. An identity, which networks of any
@@ -111,21 +111,21 @@ def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judged]:
     """
     rows = rows[~rows["identity"].astype(bool)] if not rows["identity"].all() else rows.assign(verdict=UNTESTABLE)
     rows = rows.assign(key=keys(rows))
-    speaking = _speaks(claim, rows)
+    speaks = _speaks(claim, rows)
     judgements = []
     for scale in reversed(SCALES):
-        own = rows["scale"] == scale
-        if (own & speaking).any():
-            elsewhere = rows[~own & ~rows["key"].isin(rows["key"][own])].drop_duplicates("key")
+        of_scale = rows["scale"] == scale
+        if (of_scale & speaks).any():
+            elsewhere = rows[~of_scale & ~rows["key"].isin(rows["key"][of_scale])].drop_duplicates("key")
             missing = elsewhere["quantity"].tolist() if claim.unit == SEED else []
-            judgements.append(judged(claim, rows[own], missing, level))
+            judgements.append(judge_scale(claim, rows[of_scale], missing, level))
     if not judgements:
-        return [judged(claim, rows, [], level)]
+        return [judge_scale(claim, rows, [], level)]
     first = _speaker(claim, judgements)
     return [first, *(judgement for judgement in judgements if judgement is not first)]
 
 
-def _speaker(claim: Claim, judgements: list[Judged]) -> Judged:
+def _speaker(claim: Claim, judgements: list[Judgement]) -> Judgement:
     """The judgement that gives the verdict, of those of all scales, the largest first.
 
     It is that of the largest scale, unless the claim is on models and a smaller one has more of them and another word.
@@ -137,25 +137,25 @@ def _speaker(claim: Claim, judgements: list[Judged]) -> Judged:
     return speaker
 
 
-def judged(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -> Judged:
+def judge_scale(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -> Judgement:
     """What the rows of one scale say of a claim, where those of the `missing` quantities are to be had elsewhere."""
     p = _p_values(claim, rows, level)
     speaks = _speaks(claim, rows)
     confirming = _confirming(rows, p)
     words = rule.words_of_rows(p if claim.unit == MODEL else confirming, level)
-    own = np.where(speaks | (rows["verdict"] != UNTESTABLE) & _could_show(claim, rows), words, UNTESTABLE)
+    row_words = np.where(speaks | (rows["verdict"] != UNTESTABLE) & _could_show(claim, rows), words, UNTESTABLE)
     short = p[:, [rule.CONTRARY, rule.SHORT]].min(axis=1) <= (1 - level) / 2
-    together = _parts(claim, rows, p, len(missing))
+    parts = _parts(claim, rows, p, len(missing))
     word = _word(claim, rows, p, level, len(missing)) if speaks.any() else UNTESTABLE
     region: int = rule.SHOWS.get(word, rule.BEYOND)
-    beyond = rule.needed(claim.form, len(together))
-    ranks = {rule.BEYOND: beyond, rule.WITHIN: len(together)}
-    rank = ranks.get(region, len(together) - beyond + 1) - len(missing) * (word == UNDECIDED)
+    quorum = rule.quorum(claim.form, len(parts))
+    ranks = {rule.BEYOND: quorum, rule.WITHIN: len(parts)}
+    rank = ranks.get(region, len(parts) - quorum + 1) - len(missing) * (word == UNDECIDED)
     candidates = np.flatnonzero(speaks) if speaks.any() else np.arange(len(rows))
-    ordered = candidates[np.lexsort((p[candidates, region], confirming[candidates, region]))]
-    decisive = rows.iloc[ordered[min(max(rank, 1), len(ordered)) - 1]]
-    named = rule.ERRATUM if claim.kind == ERRATA and word == FAILS else word
-    return Judged(named, rows.assign(word=own, short=short), missing, len(together), decisive)
+    order = candidates[np.lexsort((p[candidates, region], confirming[candidates, region]))]
+    decisive = rows.iloc[order[min(max(rank, 1), len(order)) - 1]]
+    verdict = rule.ERRATUM if claim.kind == ERRATA and word == FAILS else word
+    return Judgement(verdict, rows.assign(word=row_words, short=short), missing, len(parts), decisive)
 
 
 def _speaks(claim: Claim, rows: pd.DataFrame) -> pd.Series:
@@ -177,8 +177,8 @@ def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:
     """Those of `rule` for each row, `[rows, 4]`: 1 where it decides nothing."""
     numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "low", "high", "n")]
     p = rule.p_values(rows["relation"].to_numpy(str), numbers, level, _exact(claim, rows))
-    few = (rows["n"] < rule.LEAST_SEEDS) & (claim.unit == SEED)
-    p[~_speaks(claim, rows) | few] = 1
+    too_few = (rows["n"] < rule.LEAST_SEEDS) & (claim.unit == SEED)
+    p[~_speaks(claim, rows) | too_few] = 1
     return p
 
 
@@ -200,14 +200,14 @@ def _word(claim: Claim, rows: pd.DataFrame, p: Array, level: float, missing: int
     What was seen confirms nothing. A claim on models therefore holds where as many as it needs of those that nobody had
     seen are beyond their bounds, and as many of all; a claim on rows needs them all to be new.
     """
-    together = rule.conjunction(_parts(claim, rows, p, missing), claim.form, p)
+    p_words = rule.conjunction(_parts(claim, rows, p, missing), claim.form, p)
     new = _of_unseen_models(rows) if claim.unit == MODEL else np.ones(len(rows), bool)
-    confirming = _parts(claim, rows[new], _confirming(rows, p)[new], missing)
+    p_confirming = _parts(claim, rows[new], _confirming(rows, p)[new], missing)
     for word, form in ((HOLDS, claim.form), (MOSTLY, "most")):
-        place = rule.DECIDED.index(word)
-        shown = rule.at_least(rule.needed(form, len(confirming)), confirming, rule.BEYOND) if new.any() else 1
-        together[place] = max(together[place], shown)
-    return str(rule.words(together, level))
+        place = rule.DECISIONS.index(word)
+        p_new = rule.at_least(rule.quorum(form, len(p_confirming)), p_confirming, rule.BEYOND) if new.any() else 1
+        p_words[place] = max(p_words[place], p_new)
+    return str(rule.words(p_words, level))
 
 
 def _of_unseen_models(rows: pd.DataFrame) -> NDArray[np.bool_]:
@@ -231,16 +231,16 @@ def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level:
     judgement = scales[0]
     count: dict[str, int] = {word: int((judgement.rows["word"] == word).sum()) for word in rule.OF_ROW}
     count[UNTESTABLE] += len(judgement.missing)
-    met = judgement.word != UNTESTABLE and claim.met_at(judgement.scale)
+    at_own_scale = judgement.word != UNTESTABLE and claim.met_at(judgement.scale)
     return {
         "claim": claim.id,
         "question": claim.question,
         **{name: getattr(claim, name) for name in OF_CLAIM},
         "verdict": judgement.word,
         "scale": judgement.scale,  # whose rows decide
-        "own scale": met,  # whether that is the scale that the claim is about
-        "settled": met and judgement.word != UNDECIDED,  # decided, at that scale
-        "by scale": "; ".join(_said(claim, judged) for judged in scales if judged.word != UNTESTABLE),
+        "own scale": at_own_scale,  # whether that is the scale that the claim is about
+        "settled": at_own_scale and judgement.word != UNDECIDED,  # decided, at that scale
+        "by scale": "; ".join(_scale_and_word(claim, of_scale) for of_scale in scales if of_scale.word != UNTESTABLE),
         "holds in": _holds_in(claim, judgement),  # how many rows or models, of how many
         "exceptions": _exceptions(judgement.rows),  # those that are shown not to be as claimed
         **{f"rows: {word}": number for word, number in count.items()},  # those that are missing are not testable here
@@ -253,67 +253,67 @@ def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level:
     }
 
 
-def _said(claim: Claim, judged: Judged) -> str:
+def _scale_and_word(claim: Claim, judgement: Judgement) -> str:
     """A scale and its verdict, with the number of models where the claim counts them."""
-    models = f" ({_several(judged.parts, 'model')})" if claim.unit == MODEL else ""
-    return f"{judged.scale}{models}: {judged.word}"
+    models = f" ({_plural(judgement.parts, 'model')})" if claim.unit == MODEL else ""
+    return f"{judgement.scale}{models}: {judgement.word}"
 
 
-def _several(number: int, thing: str) -> str:
+def _plural(number: int, thing: str) -> str:
     return f"{number} {thing}{'s' if number != 1 else ''}"
 
 
-def _holds_in(claim: Claim, judgement: Judged) -> str:
+def _holds_in(claim: Claim, judgement: Judgement) -> str:
     """In how many of the rows or models that a claim counts it holds, those that are missing among them."""
     if judgement.word == UNTESTABLE:
         return ""
     holds = judgement.rows["word"] == HOLDS
     if claim.unit == MODEL:
         holds = holds.groupby(judgement.rows["model"].fillna("")).all()
-    return f"{holds.sum()} of {_several(judgement.parts, 'model' if claim.unit == MODEL else 'comparison')}"
+    return f"{holds.sum()} of {_plural(judgement.parts, 'model' if claim.unit == MODEL else 'comparison')}"
 
 
 def _exceptions(rows: pd.DataFrame) -> str:
     """The rows that are shown not to be as claimed, those that differ most from the bound first, with their numbers."""
     short = rows[rows["short"]]
     short = short.loc[(short["measured"] - short["bound"]).abs().sort_values(ascending=False, kind="stable").index]
-    told = [f"{row['quantity']}: {effect(row)}" for row in short.head(NAMED).to_dict("records")]
-    return "; ".join(told) + (f"; and {len(short) - NAMED} more" if len(short) > NAMED else "")
+    sentences = [f"{row['quantity']}: {effect(row)}" for row in short.head(MOST_NAMED).to_dict("records")]
+    return "; ".join(sentences) + (f"; and {len(short) - MOST_NAMED} more" if len(short) > MOST_NAMED else "")
 
 
 def effect(row: Mapping[Hashable, Any]) -> str:
     """The value of a row and its interval; a known number has none."""
     if pd.isna(row["measured"]):
         return "no value"
-    known = row["low"] == row["high"] == row["measured"]
-    return f"{row['measured']:.3g}" + ("" if known else f" [{row['low']:.3g}, {row['high']:.3g}]")
+    is_number = row["low"] == row["high"] == row["measured"]
+    return f"{row['measured']:.3g}" + ("" if is_number else f" [{row['low']:.3g}, {row['high']:.3g}]")
 
 
-def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Iterator[str]:
+def _decides(claim: Claim, judgement: Judgement, count: Mapping[str, int]) -> Iterator[str]:
     """How many rows a claim needs, and what they say."""
     if judgement.word == UNTESTABLE:
-        nothing = "the run could not have shown the effect" if claim.would_test else "no row has an interval"
-        yield "every row is an identity" if judgement.rows["identity"].all() else nothing
+        reason = "the run could not have shown the effect" if claim.would_test else "no row has an interval"
+        yield "every row is an identity" if judgement.rows["identity"].all() else reason
         return
     if claim.kind == "theory" and claim.form == "exact" and judgement.word == HOLDS:
         yield f"no counterexample in {int(judgement.rows['n'].sum()):,} comparisons"
         return
-    beyond = rule.needed(claim.form, judgement.parts)
-    unseen = judgement.rows[_of_unseen_models(judgement.rows)]["model"].fillna("").nunique()
-    counted = claim.unit == MODEL and 0 < unseen < judgement.parts  # apart from those that had been seen
-    new = f", and {rule.needed(claim.form, unseen)} of the {unseen} that nobody had seen" if counted else ""
-    yield f"{beyond} of {_several(judgement.parts, 'model' if claim.unit == MODEL else 'row')} must hold{new}"
+    quorum = rule.quorum(claim.form, judgement.parts)
+    new_models = judgement.rows[_of_unseen_models(judgement.rows)]["model"].fillna("").nunique()
+    counts_new = claim.unit == MODEL and 0 < new_models < judgement.parts  # apart from those that had been seen
+    new = f", and {rule.quorum(claim.form, new_models)} of the {new_models} that nobody had seen" if counts_new else ""
+    yield f"{quorum} of {_plural(judgement.parts, 'model' if claim.unit == MODEL else 'row')} must hold{new}"
     says = {HOLDS: "hold", FAILS: "contrary", NO_EFFECT: "without effect", UNDECIDED: "open", UNTESTABLE: "missing"}
     rows = ", ".join(f"{count[word]} {verb}" for word, verb in says.items() if count[word])
     if judgement.missing:
-        others = f" and {len(judgement.missing) - NAMED} more" if len(judgement.missing) > NAMED else ""
-        rows += f" ({'; '.join(judgement.missing[:NAMED])}{others})"
+        rest = f" and {len(judgement.missing) - MOST_NAMED} more" if len(judgement.missing) > MOST_NAMED else ""
+        rows += f" ({'; '.join(judgement.missing[:MOST_NAMED])}{rest})"
     yield f"rows: {rows}" if claim.unit == MODEL else rows
-    if seen := int((judgement.rows["seen_before"] > 0).sum()):
-        yield f"{seen} seen before their prediction was written, which confirm nothing"
+    if seen_count := int((judgement.rows["seen_before"] > 0).sum()):
+        yield f"{seen_count} seen before their prediction was written, which confirm nothing"
 
 
-def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
+def _would_decide(claim: Claim, judgement: Judgement, level: float) -> str:
     """What is missing and how many units the open rows need, or why nothing would do."""
     if judgement.rows["identity"].all():
         return "another claim, since this one excludes nothing"
@@ -337,10 +337,10 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
         return planning.RANGE
     needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
     units = _units(claim)
-    if each := list(open_rows[[*planning.ROW]].itertuples(index=False, name=None)):
-        needs.append(planning.range_needed(each, units, level, strict))
-        if needs[-1].startswith(planning.NONE):
-            return _enough(claim, judgement, dict(zip(open_rows.index, each, strict=True)), level) or needs[-1]
+    if of_rows := list(open_rows[[*planning.ROW]].itertuples(index=False, name=None)):
+        needs.append(planning.range_needed(of_rows, units, level, strict))
+        if needs[-1].startswith(planning.NEVER):
+            return _enough(claim, judgement, dict(zip(open_rows.index, of_rows, strict=True)), level) or needs[-1]
     if not by_new_models and (rows["seen_before"] > 0).any():
         needs.append(f"{units} that nobody has seen")
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
@@ -350,19 +350,19 @@ def _units(claim: Claim) -> str:
     return CONTEXTS if (claim.item, claim.unit) == ("recall", MODEL) else UNITS.get(claim.unit, "draws")
 
 
-def _enough(claim: Claim, judgement: Judged, open_rows: Mapping[int, planning.Row], level: float) -> str:
+def _enough(claim: Claim, judgement: Judgement, open_rows: Mapping[int, planning.Row], level: float) -> str:
     """How many units decide as many of the open rows as suffice, the easiest first; "" where none do."""
-    rows, beyond = judgement.rows, rule.needed(claim.form, judgement.parts)
-    p, seen = _p_values(claim, rows, level), _where_seen(rows, level)
+    rows, quorum = judgement.rows, rule.quorum(claim.form, judgement.parts)
+    p, p_decided = _p_values(claim, rows, level), _where_seen(rows, level)
     order = sorted(open_rows, key=lambda row: planning.units_needed(open_rows[row], 1, level, level).most)
     for count in range(1, len(order)):
-        decided = rows.index.isin(order[:count])
-        word = _word(claim, rows, np.where(decided[:, None], seen, p), level, len(judgement.missing))
+        is_decided = rows.index.isin(order[:count])
+        word = _word(claim, rows, np.where(is_decided[:, None], p_decided, p), level, len(judgement.missing))
         if word != UNDECIDED:
-            strict = 1 - (1 - level) / (judgement.parts - beyond + 1 if word == HOLDS else beyond)
+            strict = 1 - (1 - level) / (judgement.parts - quorum + 1 if word == HOLDS else quorum)
             units = _units(claim)
-            told = planning.range_needed([open_rows[row] for row in order[:count]], units, level, strict)
-            return "" if told.startswith(planning.NONE) else told
+            sentence = planning.range_needed([open_rows[row] for row in order[:count]], units, level, strict)
+            return "" if sentence.startswith(planning.NEVER) else sentence
     return ""
 
 

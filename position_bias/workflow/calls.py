@@ -58,8 +58,8 @@ def write(result: Any, job: Any) -> None:
         if isinstance(paths, str):
             _write(paths, content)
         else:
-            for path, each in zip(paths, content, strict=True):
-                _write(path, each)
+            for path, part in zip(paths, content, strict=True):
+                _write(path, part)
 
 
 def _write(path: str, content: pd.DataFrame | str) -> None:

@@ -22,7 +22,7 @@ LONGEST = 200  # characters of a value that a line shows
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden", "invalid_key")
 TYPES = {"int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "list_type": "a list"}
 TYPES |= dict.fromkeys(("float_type", "finite_number"), "a finite number")
-BEYOND = {
+BOUND_MESSAGES = {
     "greater_than_equal": "is too small; give at least {0.least}",
     "greater_than": "is too small; give more than {0.above}",
     "less_than_equal": "is too large; give at most {0.most}",
@@ -58,11 +58,11 @@ class KeyAnnotation(NamedTuple):
 def part(annotation: Any) -> KeyAnnotation:
     """Read an annotation. Of several meanings and rules of one type, the outermost counts."""
     if get_origin(annotation) is Annotated:
-        inner, *said = get_args(annotation)
-        within = part(inner)
-        meanings = [word for word in said if isinstance(word, str)]
-        rules = {type(rule): rule for rule in said if not isinstance(rule, str)}
-        return within._replace(meaning=(meanings or [within.meaning])[-1], rules={**within.rules, **rules})
+        inner, *annotations = get_args(annotation)
+        of_inner = part(inner)
+        meanings = [word for word in annotations if isinstance(word, str)]
+        rules = {type(rule): rule for rule in annotations if not isinstance(rule, str)}
+        return of_inner._replace(meaning=(meanings or [of_inner.meaning])[-1], rules={**of_inner.rules, **rules})
     if get_origin(annotation) in (Union, UnionType):
         (inner,) = (choice for choice in get_args(annotation) if choice is not NoneType)
         return part(inner)._replace(nullable=True)
@@ -70,7 +70,7 @@ def part(annotation: Any) -> KeyAnnotation:
     return KeyAnnotation(annotation, meaning, {})
 
 
-def below(outer: KeyAnnotation, key: str | int) -> KeyAnnotation:
+def inner_annotation(outer: KeyAnnotation, key: str | int) -> KeyAnnotation:
     """What is said of a key of a mapping, or of an item of a list; of an item without meaning, what of the list."""
     if get_origin(outer.kind) is list:
         item = part(get_args(outer.kind)[0])
@@ -81,7 +81,7 @@ def below(outer: KeyAnnotation, key: str | int) -> KeyAnnotation:
 
 def check(
     config: dict[str, Any],
-    described: type,
+    section: type,
     faults: Sequence[Callable[[Config], Iterable[str]]] = (),
 ) -> None:
     """Raise InputError with one line for the first fault of `config`.
@@ -89,30 +89,30 @@ def check(
     `faults_of_sections` come first; then `faults`, which find what single sections do not show: values that fit theirs,
     and not each other.
     """
-    for line in faults_of_sections(config, described):
+    for line in faults_of_sections(config, section):
         raise InputError(f"config: {line}")
     for line in (line for find in faults for line in find(config)):
         raise InputError(f"config: {line}")
 
 
-def faults_of_sections(config: dict[str, Any], described: type) -> list[str]:
+def faults_of_sections(config: dict[str, Any], section: type) -> list[str]:
     """Every fault of `config` against the section `described` and those within it, a line each; unknown keys first.
 
     Text becomes a number, or true or false, in place where one is asked for: Snakemake leaves it as text within a value
     of the command line, as in --config rollout='{bootstrap: 200}'.
     """
-    errors = _errors(config, described)
+    errors = _errors(config, section)
     texts = [
         error
         for error in errors
         if error["type"] in ("int_type", "float_type", "bool_type") and type(error["input"]) is str
     ]
     for error in texts:
-        _at(config, error["loc"][:-1])[error["loc"][-1]] = _meant(error["input"], error["type"])
+        _at(config, error["loc"][:-1])[error["loc"][-1]] = _value_of_text(error["input"], error["type"])
     if texts:
-        errors = _errors(config, described)
+        errors = _errors(config, section)
     errors = sorted(errors, key=lambda error: error["type"] not in UNKNOWN and error["loc"][-1:] != ("[key]",))
-    return [_line(error, part(described), config) for error in errors]
+    return [_line(error, part(section), config) for error in errors]
 
 
 def require_single_keys(file: str | Path) -> None:
@@ -126,45 +126,45 @@ def require_single_keys(file: str | Path) -> None:
 def _repeated(node: yaml.Node | None) -> Iterator[yaml.Node]:
     """The keys of mappings at or below a node that were there before."""
     if isinstance(node, yaml.MappingNode):
-        seen = set()
+        keys = set()
         for key, value in node.value:
-            if isinstance(key.value, str) and key.value in seen:
+            if isinstance(key.value, str) and key.value in keys:
                 yield key
-            seen.add(str(key.value))
+            keys.add(str(key.value))
             yield from _repeated(value)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _repeated(item)
 
 
-def put_in_order(config: dict[str, Any], like: Mapping[str, Any]) -> None:
+def put_in_order(config: dict[str, Any], model: Mapping[str, Any]) -> None:
     """Put keys into the order that they have in `like`, at every depth and in place; others follow by the alphabet.
 
     Snakemake puts keys of the command line and of --configfile first, and reruns jobs whose parameters change order.
     """
-    order = {key: place for place, key in enumerate(like)}
+    order = {key: place for place, key in enumerate(model)}
     for key in sorted(config, key=lambda key: (order.get(key, len(order)), str(key))):
         value = config[key] = config.pop(key)
         if isinstance(value, dict):
-            inner = like.get(key)
+            inner = model.get(key)
             put_in_order(value, inner if isinstance(inner, Mapping) else {})
 
 
 @cache
-def _adapter(described: type) -> TypeAdapter[Any]:
-    return TypeAdapter(described)
+def _adapter(section: type) -> TypeAdapter[Any]:
+    return TypeAdapter(section)
 
 
 @cache
-def _fields(described: type) -> Mapping[str, Any]:
+def _fields(section: type) -> Mapping[str, Any]:
     """The annotations of the fields of a section."""
-    annotations = get_type_hints(described, include_extras=True)
-    return {field.name: annotations[field.name] for field in fields(described)}
+    annotations = get_type_hints(section, include_extras=True)
+    return {field.name: annotations[field.name] for field in fields(section)}
 
 
-def _errors(config: Config, described: type) -> Sequence[Fault]:
+def _errors(config: Config, section: type) -> Sequence[Fault]:
     try:
-        _adapter(described).validate_python(config)
+        _adapter(section).validate_python(config)
     except ValidationError as error:
         return error.errors(include_url=False)
     return ()
@@ -177,7 +177,7 @@ def _at(config: Config, key: Key) -> Any:
     return node
 
 
-def _meant(text: str, fault: str) -> int | float | bool | str:
+def _value_of_text(text: str, fault: str) -> int | float | bool | str:
     """What a text says where a number, or a truth, is asked for; the text itself where it says none."""
     if fault == "bool_type":
         return {"true": True, "false": False}.get(text, text)
@@ -192,33 +192,32 @@ def _meant(text: str, fault: str) -> int | float | bool | str:
 def _line(error: Fault, root: KeyAnnotation, config: Config) -> str:
     """What is said of an error that pydantic found."""
     if error["type"] == "string_unicode":  # of a key of a section, its place is that of the section
-        return f"{_join(*error['loc']) or 'a key'} has {_shown(error['input'])}, which is no UTF-8; give text that is"
-    *around, last = error["loc"]
+        return f"{_join(*error['loc']) or 'a key'} has {_short(error['input'])}, which is no UTF-8; give text that is"
+    *parents, last = error["loc"]
     if error["type"] == "missing":
-        return f"{_join(*around, last)} is missing; add it (config.yaml shows how)"
+        return f"{_join(*parents, last)} is missing; add it (config.yaml shows how)"
     if error["type"] in UNKNOWN:
-        return _unknown_key(_find(root, around), tuple(around), last, _at(config, tuple(around)))
+        return _unknown_key(_find(root, parents), tuple(parents), last, _at(config, tuple(parents)))
     if last == "[key]":
-        *around, name = around
-        outer = _find(root, around)
+        *parents, name = parents
+        outer = _find(root, parents)
         if outer.keys is not None:
-            return _unknown_key(outer, tuple(around), name, _at(config, tuple(around)))
+            return _unknown_key(outer, tuple(parents), name, _at(config, tuple(parents)))
         key = part(get_args(outer.kind)[0])
-        return (
-            f"{_join(*around) or 'the configuration'} has the name {_shown(error['input'])}, which {_fault(error, key)}"
-        )
+        owner = _join(*parents) or "the configuration"
+        return f"{owner} has the name {_short(error['input'])}, which {_fault(error, key)}"
     annotation = _find(root, error["loc"])
     if error["type"] == "value_error" and is_dataclass(annotation.kind):
         return f"{_join(*error['loc'])}.{error['ctx']['error']}"
-    about = f" ({annotation.meaning})" if annotation.meaning else ""
-    return f"{_join(*error['loc'])} = {_shown(error['input'])} {_fault(error, annotation)}{about}"
+    remark = f" ({annotation.meaning})" if annotation.meaning else ""
+    return f"{_join(*error['loc'])} = {_short(error['input'])} {_fault(error, annotation)}{remark}"
 
 
 def _fault(error: Fault, annotation: KeyAnnotation) -> str:
     """What is wrong with a value, and what would be right."""
     kind, value = error["type"], error["input"]
-    if kind in BEYOND:
-        return BEYOND[kind].format(annotation.rules[Bounds])
+    if kind in BOUND_MESSAGES:
+        return BOUND_MESSAGES[kind].format(annotation.rules[Bounds])
     if kind == "too_short":
         return f"is empty; give at least {annotation.rules[Items].least}"
     if kind == "literal_error":
@@ -227,36 +226,36 @@ def _fault(error: Fault, annotation: KeyAnnotation) -> str:
         return "is empty; give text" if value == "" else f"is not a name; use {annotation.rules[Words].form}"
     if kind == "value_error":
         return str(error["ctx"]["error"])
-    wanted = TYPES.get(kind)
-    if wanted is None:
+    right_kind = TYPES.get(kind)
+    if right_kind is None:
         keys = list(annotation.keys or ["name"])
         more = ["..."] if keys[3:] else []
-        wanted = f"names with values, as in '{{{', '.join([*(f'{key}: value' for key in keys[:3]), *more])}}}'"
-    return f"is of the wrong type; give {wanted}{' or null' if annotation.nullable else ''}"
+        right_kind = f"names with values, as in '{{{', '.join([*(f'{key}: value' for key in keys[:3]), *more])}}}'"
+    return f"is of the wrong type; give {right_kind}{' or null' if annotation.nullable else ''}"
 
 
 def _find(root: KeyAnnotation, key: Iterable[str | int]) -> KeyAnnotation:
     for name in key:
-        root = below(root, name)
+        root = inner_annotation(root, name)
     return root
 
 
-def _unknown_key(outer: KeyAnnotation, around: Key, name: str | int, section: Mapping[Any, Any]) -> str:
-    known = outer.keys or {}
+def _unknown_key(outer: KeyAnnotation, parents: Key, name: str | int, section: Mapping[Any, Any]) -> str:
+    annotations = outer.keys or {}
     name = next(key for key in section if name in (key, str(key)))  # pydantic writes True as 1, and 7.0 as '7.0'
-    near = get_close_matches(str(name), known, n=1)
-    homes = [key for key, inner in known.items() if part(inner).is_mapping and name in (part(inner).keys or {})]
+    similar = get_close_matches(str(name), annotations, n=1)
+    homes = [key for key, inner in annotations.items() if part(inner).is_mapping and name in (part(inner).keys or {})]
     if homes:
-        remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{name}: {_shown(section[name])}}}'"
+        remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{name}: {_short(section[name])}}}'"
     else:
-        remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
-    return f"{_join(*around, name)} = {_shown(section[name])} is not a key of the configuration; {remedy}"
+        remedy = f"did you mean {similar[0]!r}?" if similar else f"use one of {', '.join(annotations)}"
+    return f"{_join(*parents, name)} = {_short(section[name])} is not a key of the configuration; {remedy}"
 
 
 def _join(*names: object) -> str:
-    return ".".join(name if len(name) <= LONGEST and name.isprintable() else _shown(name) for name in map(str, names))
+    return ".".join(name if len(name) <= LONGEST and name.isprintable() else _short(name) for name in map(str, names))
 
 
-def _shown(value: object) -> str:
-    written = repr(value)
-    return written if len(written) <= LONGEST else f"{written[:LONGEST]}..."
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -48,24 +48,24 @@ class Library:
     def digest(self, script: str, functions: Iterable[str] = ()) -> str:
         """Of all definitions that a job reaches, but for the text of its script: Snakemake looks at that by itself."""
         total = blake2b(digest_size=12)
-        for module, name in sorted(self.reached(script, functions)):
+        for module, name in sorted(self.reach(script, functions)):
             if module != script and (text := self.module(module).text(name)):
                 total.update(f"{module} {name} {text}\n".encode())
         return total.hexdigest()
 
-    def reached(self, script: str, functions: Iterable[str] = ()) -> set[Symbol]:
+    def reach(self, script: str, functions: Iterable[str] = ()) -> set[Symbol]:
         """What a script, by its path, and functions, as MODULE:FUNCTION, name directly or through others."""
-        reached: set[Symbol] = set()
-        waiting = {(script, name) for name in self.module(script).texts}
-        waiting |= self._known(symbol for function in functions for symbol in _in_string(function))
-        while waiting:
-            reached.add(symbol := waiting.pop())
-            waiting |= self.leads_to(symbol) - reached
-        return reached
+        symbols: set[Symbol] = set()
+        queue = {(script, name) for name in self.module(script).texts}
+        queue |= self._in_library(symbol for function in functions for symbol in _in_string(function))
+        while queue:
+            symbols.add(symbol := queue.pop())
+            queue |= self.leads_to(symbol) - symbols
+        return symbols
 
     def imports(self, source: str) -> set[str]:
         """The modules that a module, or a script by its path, imports itself."""
-        run = self._known(self.module(source).names[IMPORT])
+        run = self._in_library(self.module(source).names[IMPORT])
         return {module for module, name in run if name == IMPORT and module != source}
 
     def file(self, name: str) -> Path:
@@ -79,27 +79,33 @@ class Library:
     def _module(self, name: str) -> "Module":
         return Module(name, self.file(name).read_text(encoding="utf-8"))
 
-    def _known(self, symbols: Iterable[Symbol]) -> set[Symbol]:
+    def _in_library(self, symbols: Iterable[Symbol]) -> set[Symbol]:
         """Those that are of the library, and not left out."""
-        return {each for each in symbols if self.exists(each[0]) and _first(each[1]) not in LEFT_OUT.get(each[0], ())}
+        return {
+            symbol
+            for symbol in symbols
+            if self.exists(symbol[0]) and _first(symbol[1]) not in LEFT_OUT.get(symbol[0], ())
+        }
 
     def _leads_to(self, symbol: Symbol) -> set[Symbol]:
         """What counts with a symbol: what its definition names, or what it is imported from."""
-        name, dotted = symbol
-        module, (first, _, attributes) = self.module(name), dotted.partition(".")
+        name, name_path = symbol
+        module, (first, _, attributes) = self.module(name), name_path.partition(".")
         symbols = {(name, IMPORT), (name.rpartition(".")[0], IMPORT)}
-        if not dotted:
-            symbols |= {(name, each) for each in (*module.texts, *module.imported)}
+        if not name_path:
+            symbols |= {(name, text) for text in (*module.texts, *module.imported)}
             if self.file(name).name == "__init__.py":
                 symbols |= {(f"{name}.{path.stem}", "") for path in self.file(name).parent.iterdir()}
         elif first in module.texts or first in module.imported or self.exists(f"{name}.{first}"):
             if first in module.texts:
                 symbols |= {(name, first)} if attributes else module.names[first]
-            symbols |= {(other, _joined(inner, attributes)) for other, inner in module.imported.get(first, ())}
+            symbols |= {
+                (imported_module, _join(inner, attributes)) for imported_module, inner in module.imported.get(first, ())
+            }
             symbols.add((f"{name}.{first}", attributes))
         else:
             symbols.add((name, ""))
-        return self._known(symbols)
+        return self._in_library(symbols)
 
 
 class Module:
@@ -113,19 +119,21 @@ class Module:
         for statement in statements:
             for node in statement.imports:
                 self._import(node)
-            for defined in statement.defines:
-                self.texts[defined] += statement.text
-        ours = {name for name, origins in self.imported.items() if any(_first(of) in PACKAGES for of, _ in origins)}
+            for name_defined in statement.defines:
+                self.texts[name_defined] += statement.text
+        library_names = {
+            name for name, origins in self.imported.items() if any(_first(module) in PACKAGES for module, _ in origins)
+        }
         for statement in statements:
             symbols = set(self._symbols(statement))
-            for defined in statement.defines:
-                self.names[defined] |= symbols
-            if statement.does_more(ours | self.texts.keys()):
-                self.names[IMPORT] |= {(name, defined) for defined in statement.defines}
+            for name_defined in statement.defines:
+                self.names[name_defined] |= symbols
+            if statement.does_more(library_names | self.texts.keys()):
+                self.names[IMPORT] |= {(name, name_defined) for name_defined in statement.defines}
 
-    def text(self, dotted: str) -> str:
+    def text(self, path: str) -> str:
         """What the definition of a name says, or where it is imported from."""
-        return f"{sorted(self.imported.get(_first(dotted), ())) or ''}{self.texts.get(dotted, '')}"
+        return f"{sorted(self.imported.get(_first(path), ())) or ''}{self.texts.get(path, '')}"
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -149,7 +157,7 @@ class Module:
                 yield self.name, chain if origins else first
             if OF_MODULE.fullmatch(first):
                 yield self.name, ""
-            if any(map(OF_LIBRARY.fullmatch, [first, *(_joined(*origin, attributes) for origin in origins)])):
+            if any(map(OF_LIBRARY.fullmatch, [first, *(_join(*origin, attributes) for origin in origins)])):
                 yield from ((package, "") for package in PACKAGES)
         for text in statement.strings:
             if text in self.texts:
@@ -164,7 +172,7 @@ class Statement:
         self.node = node
         self.chains, self.strings, self.called = set[str](), set[str](), set[str]()  # called: at once, by no lambda
         self.imports: list[ast.Import | ast.ImportFrom] = []
-        self.text = self._said(node)
+        self.text = self._text(node)
         self.defines = self._defines()
 
     def _defines(self) -> set[str]:
@@ -174,29 +182,29 @@ class Statement:
         if isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return {self.node.name}
         nodes = list(ast.walk(self.node))
-        stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        named = {getattr(node, "name", None) for node in nodes}  # functions and classes under a condition, say
-        return stored | {name for name in named if isinstance(name, str)} or {IMPORT}
+        variables = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        definitions = {getattr(node, "name", None) for node in nodes}  # functions and classes under a condition, say
+        return variables | {name for name in definitions if isinstance(name, str)} or {IMPORT}
 
-    def does_more(self, ours: set[str]) -> bool:
+    def does_more(self, library_names: set[str]) -> bool:
         """Whether it may do more at import than give names a value, such as register a definition of the library."""
         match self.node:
             case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
-                return not all(_is_plain(each) for each in decorators)
+                return not all(_is_plain(decorator) for decorator in decorators)
             case ast.ClassDef(bases=bases, keywords=keywords, decorator_list=decorators):
-                related = keywords or not ours.isdisjoint(map(_root, bases))
-                return bool(related) or not all(_is_plain(each) for each in decorators)
+                may_register = keywords or not library_names.isdisjoint(map(_root, bases))
+                return bool(may_register) or not all(_is_plain(decorator) for decorator in decorators)
             case ast.Assign() | ast.AnnAssign():
                 targets = self.node.targets if isinstance(self.node, ast.Assign) else [self.node.target]
                 inner = any(isinstance(part, ast.Attribute | ast.Subscript) for t in targets for part in ast.walk(t))
-                return inner or not ours.isdisjoint(self.called)
+                return inner or not library_names.isdisjoint(self.called)
             case _:
                 return True
 
-    def _said(self, node: Any, within: str = "") -> str:
+    def _text(self, node: Any, context: str = "") -> str:
         """What stands below a node, as text without places; Python versions that add fields to nodes say the same."""
         if isinstance(node, list):
-            parts = [self._said(each, within) for each in node if not _is_docstring(each)]
+            parts = [self._text(item, context) for item in node if not _is_docstring(item)]
             return f"[{','.join(filter(None, parts))}]"
         if chain := _chain(node):
             if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
@@ -205,32 +213,32 @@ class Statement:
         match node:
             case ast.Import() | ast.ImportFrom():
                 self.imports.append(node)
-            case ast.JoinedStr() | ast.Constant(value=str()) if within == "ends":
+            case ast.JoinedStr() | ast.Constant(value=str()) if context == "ends":
                 return ""
-            case ast.Constant(value=str()) if within == "says":
+            case ast.Constant(value=str()) if context == "says":
                 return ""
             case ast.Constant(value=str(text)):
                 self.strings.add(text)
-                if within == "annotation":
+                if context == "annotation":
                     with suppress(SyntaxError, ValueError):
-                        self._said(ast.parse(text, mode="eval").body)
+                        self._text(ast.parse(text, mode="eval").body)
             case ast.Raise():
-                within = "ends"
+                context = "ends"
             case ast.Lambda():
-                within = within or "later"
+                context = context or "later"
             case ast.Call(func=function):
-                if within != "later" and not _is_class(function):
+                if context != "later" and not _is_class(function):
                     self.called.add(_root(function))
                 name = _chain(function)
-                within = "ends" if ENDS.fullmatch(name) else "says" if SAYS.fullmatch(name) else within
+                context = "ends" if ENDS.fullmatch(name) else "says" if SAYS.fullmatch(name) else context
         if not isinstance(node, ast.AST):
             return repr(node)
-        said = []
+        fields = []
         for name in node._fields:
             if name != "ctx" and (value := getattr(node, name, None)) not in (None, []):
-                below = "annotation" if name in ("annotation", "returns") else within
-                said.append(f"{name}={self._said(value, below)}")
-        return f"{type(node).__name__}({','.join(said)})"
+                inner_context = "annotation" if name in ("annotation", "returns") else context
+                fields.append(f"{name}={self._text(value, inner_context)}")
+        return f"{type(node).__name__}({','.join(fields)})"
 
 
 def _is_docstring(node: Any) -> bool:
@@ -241,9 +249,9 @@ def _is_plain(decorator: ast.expr) -> bool:
     return _chain(getattr(decorator, "func", decorator)).rpartition(".")[2] in PLAIN
 
 
-def _is_class(called: ast.expr) -> bool:
+def _is_class(function: ast.expr) -> bool:
     """Whether what is called is a class, as its name says."""
-    return _chain(called).rpartition(".")[2][:1].isupper()
+    return _chain(function).rpartition(".")[2][:1].isupper()
 
 
 def _chain(node: Any) -> str:
@@ -262,17 +270,17 @@ def _root(node: Any) -> str:
     return getattr(node, "id", "")
 
 
-def _first(dotted: str) -> str:
-    return dotted.partition(".")[0]
+def _first(path: str) -> str:
+    return path.partition(".")[0]
 
 
-def _joined(*names: str) -> str:
+def _join(*names: str) -> str:
     return ".".join(filter(None, names))
 
 
 def _in_string(text: str) -> Iterator[Symbol]:
     """What a string may name: MODULE:FUNCTION, seen from position_bias or from outside, or PACKAGE.MODULE."""
-    if named := re.fullmatch(r"([\w.]+):(\w+)", text):
-        yield from ((module, named[2]) for module in (named[1], f"{PACKAGES[0]}.{named[1]}"))
+    if match := re.fullmatch(r"([\w.]+):(\w+)", text):
+        yield from ((module, match[2]) for module in (match[1], f"{PACKAGES[0]}.{match[1]}"))
     elif re.fullmatch(rf"({'|'.join(PACKAGES)})(\.\w+)+", text):
         yield _first(text), text.partition(".")[2]

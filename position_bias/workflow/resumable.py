@@ -19,8 +19,8 @@ def job(of_rule: Any, kind: str, *path: str, stage: str | None = None, gpus: int
     is removed when the job has ended well; a job that fails or is killed leaves it.
     """
     folder, config = Path("checkpoints", kind, *path), of_rule.config
-    requested = devices.requested(config, stage or kind)
-    with runtime.job(of_rule.log[0]), devices.device(requested, gpus, of_rule.resources.gpu) as device:
+    device_name = devices.requested(config, stage or kind)
+    with runtime.job(of_rule.log[0]), devices.device(device_name, gpus, of_rule.resources.gpu) as device:
         runtime.keep_freed_memory()
         yield Place(folder, config["checkpoint_every"][kind], device)
         if folder.exists():

@@ -17,11 +17,11 @@ Section = TypeVar("Section")
 
 
 @dataclass_transform(frozen_default=True)
-def section(described: type[Section]) -> type[Section]:
+def section(cls: type[Section]) -> type[Section]:
     """Make a class a frozen dataclass that is a section of the configuration: its fields are its keys, all needed."""
-    described.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
-    described.__get_pydantic_core_schema__ = classmethod(_without_defaults)  # type: ignore[attr-defined]
-    return dataclass(frozen=True)(described)
+    cls.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
+    cls.__get_pydantic_core_schema__ = classmethod(_without_defaults)  # type: ignore[attr-defined]
+    return dataclass(frozen=True)(cls)
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Bounds:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
         bounds = {"ge": self.least, "le": self.most, "gt": self.above, "lt": self.below, "multiple_of": self.multiple}
-        given = {name: bound for name, bound in bounds.items() if bound is not None}
-        schema = {**handler(source), "strict": True, **given}
+        schema_bounds = {name: bound for name, bound in bounds.items() if bound is not None}
+        schema = {**handler(source), "strict": True, **schema_bounds}
         return {**schema, "allow_inf_nan": False} if schema["type"] == "float" else schema
 
 
@@ -68,15 +68,15 @@ class Keys:
     """Of a mapping whose keys cannot be fields, as pre-norm, or may be left out: the meaning of each key."""
 
     meanings: Mapping[str, str]
-    needed: bool = True
+    required: bool = True
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         value = handler.generate_schema(get_args(source)[1])
-        field = {"type": "typed-dict-field", "schema": value, "required": self.needed}
+        field = {"type": "typed-dict-field", "schema": value, "required": self.required}
         return {"type": "typed-dict", "fields": dict.fromkeys(self.meanings, field), "extra_behavior": "forbid"}
 
 
-def _without_defaults(_described: type, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
+def _without_defaults(_cls: type, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
     """Defaults of a dataclass are for calls; the configuration has those of config.yaml."""
     schema = handler(source)
     for field in schema["schema"]["fields"]:
@@ -93,7 +93,7 @@ def _different(items: Any) -> Any:
 
 Name = Annotated[str, Words("^[a-z0-9][a-z0-9.-]*$", "lower-case letters, digits, dots and dashes")]
 Names = Annotated[list[Name], Items(1)]
-Given = Annotated[str, Words()]
+Text = Annotated[str, Words()]
 Saving = Annotated[bool, Bounds(), "keep only the residual stream between layers: less memory, a third more work"]
 Count = Annotated[int, Bounds(1, 1_000_000_000)]
 Small = Annotated[int, Bounds(1, 100_000)]

@@ -7,11 +7,11 @@ from position_card.core import artifacts, runtime
 with runtime.job(snakemake.log[0]):
     params, wildcards = snakemake.params, snakemake.wildcards
     labels = artifacts.read_labels(snakemake.input.weights)
-    saved = labels.pop("members")
+    member_labels = labels.pop("members")
     weights = artifacts.read_tensors(snakemake.input.weights)
     table, mean, example = sinks.measure_sinks(
         for_vocabulary(wildcards.vocabulary, params.task),
-        training.named(saved),
+        training.members_from_labels(member_labels),
         {name: torch.from_numpy(value) for name, value in weights.items()},
         labels["depth"],
         labels["residual"],
@@ -19,4 +19,4 @@ with runtime.job(snakemake.log[0]):
         params.thresholds,
     )
     artifacts.write_table(snakemake.output.sinks, table.assign(**labels))
-    artifacts.write_tensors(snakemake.output.maps, {"mean": mean, "example": example}, **labels, members=saved)
+    artifacts.write_tensors(snakemake.output.maps, {"mean": mean, "example": example}, **labels, members=member_labels)

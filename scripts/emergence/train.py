@@ -26,7 +26,8 @@ with resumable.job(snakemake, "emergence", *run) as place:
         "depth": int(wildcards.depth),
     }
     weights = {name: value.numpy() for name, value in outcome.weights.items()}
-    artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=training.labelled(outcome.members))
+    members = training.member_labels(outcome.members)
+    artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=members)
     artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **place.made_with))
     run_facts = {
         **labels,

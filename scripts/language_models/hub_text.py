@@ -6,9 +6,9 @@ from position_card.models import tokens
 from position_card.texts import corpus
 
 with runtime.job(snakemake.log[0]):
-    described, out = dict(snakemake.params.described), snakemake.output
-    count = described.pop("documents")
+    dataset, out = dict(snakemake.params.described), snakemake.output
+    count = dataset.pop("documents")
     names = ("source", "split", "subset", "revision", "column")
-    with closing(tokens.texts(*(described[name] for name in names))) as texts:
-        fetched = runtime.progress(islice(texts, count), "fetching documents", count)
-        corpus.write_fetched(fetched, described, out.test, out.manifest)
+    with closing(tokens.texts(*(dataset[name] for name in names))) as texts:
+        documents = runtime.progress(islice(texts, count), "fetching documents", count)
+        corpus.write_fetched(documents, dataset, out.test, out.manifest)

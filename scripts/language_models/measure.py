@@ -14,17 +14,17 @@ path = ("measure", wildcards.model, wildcards.checkpoint, wildcards.dataset)
 with resumable.job(snakemake, *path, gpus=gpus) as place:
     directory = hub.model_place(snakemake.input.model)
     spread = "balanced" if gpus > 1 and place.device == "cuda" else place.device
-    known = cost.decoder_size(opening.files_of(directory).parameters, opening.require_decoder(directory))
-    how = {"precision": params.precision, "recomputed": params.activation_checkpointing}
+    size = cost.decoder_size(opening.files_of(directory).parameters, opening.require_decoder(directory))
+    options = {"precision": params.precision, "recomputed": params.activation_checkpointing}
     lengths = [artifacts.read_tensors(source, "tokens")["tokens"].shape[1] for source in snakemake.input.prompts]
     for n in lengths:
-        cost.require_room(wildcards.model, known.memory(n, params.tokens_per_batch, **how), spread, **how)
+        cost.require_room(wildcards.model, size.memory(n, params.tokens_per_batch, **options), spread, **options)
     model = opening.open_decoder(directory, spread, params.precision, positions=params.positions)
     run = [hub.stamp(directory), dict(params.items()), spread, transformers.__version__]
     for source, target in zip(snakemake.input.prompts, snakemake.output, strict=True):
         prompts = artifacts.read_tensors(source, "tokens", "documents")
         n = prompts["tokens"].shape[1]
-        found = measure_decoder(
+        result = measure_decoder(
             model,
             prompts["tokens"],
             params.tokens_per_batch,
@@ -33,4 +33,4 @@ with resumable.job(snakemake, *path, gpus=gpus) as place:
             activation_checkpointing=params.activation_checkpointing,
             resumption=Resumption(place.folder / f"n{n}.safetensors", run, place.checkpoint_every),
         )
-        measurement.write(target, found, **dict(wildcards.items()))
+        measurement.write(target, result, **dict(wildcards.items()))

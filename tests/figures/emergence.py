@@ -180,7 +180,7 @@ def long_training(depths, seeds):
     names = {"vocabulary": "gaussian", "study": "plain", "mask": "causal", "encoding": "none"}
     kept = of(tests, depth=depths[0]).assign(**names)
     figure = figures.long_and_short_training(kept, older, short, LEVEL, last=2)
-    ends, by_seed = accuracy_gaps.lasting(of(both, pair="first-last"), 2, LEVEL)
+    ends, by_seed = accuracy_gaps.gaps_over_last_tests(of(both, pair="first-last"), 2, LEVEL)
     after_short = of(at_end(accuracy_gaps.curves(short))[0], encoding="none", pair="first-last")
     columns = ["gap", "low", "high"]
     panels = {"first vs. last, at the end": Panel([by_seed["gap"], ends[columns], after_short[columns]])}

@@ -7,7 +7,7 @@ import pandas as pd
 
 from position_bias.emergence import accuracy_gaps
 from position_bias.layernorm import figures, simulation
-from position_bias.layernorm.checks import UNTRAINED
+from position_bias.layernorm.checks import AT_STEP_0
 from position_card.drawing.intervals import by_seed, over_seeds
 from position_card.drawing.looks import PAIRS, shades
 from tests.drawn import Panel, of
@@ -99,15 +99,15 @@ def trained():
     reached = of(rows, state="trained", quantity="loss")
     means = [over_seeds(part, "layer", LEVEL)[["mean", "low", "high"]] for _, part in reached.groupby("norm")]
     before, after, *grams = (
-        by_norm(of(rows, state=state, quantity=name), figures.TRAINED, seeds=True)
+        by_norm(of(rows, state=state, quantity=name), figures.DECODER_LOOKS, seeds=True)
         for name, state in product(("position", "gram"), ("untrained", "trained"))
     )
-    return figures.trained(rows, LEVEL), [before, after, Panel(along=[*means, reached["value"]]), *grams]
+    return figures.trained_decoders(rows, LEVEL), [before, after, Panel(along=[*means, reached["value"]]), *grams]
 
 
 def recency_and_cosines():
     """A panel for each model, with a line for each state and seed over documents; the first two prompts are of one."""
-    states = (UNTRAINED, "trained (step 300)")
+    states = (AT_STEP_0, "trained (step 300)")
     rows = table("value", model=MODELS, seed=range(2), state=states, prompt=range(4), layer=(1, 2, 3))
     rows = rows.assign(document=rows["prompt"].clip(lower=1))
     panels = []

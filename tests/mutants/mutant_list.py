@@ -272,7 +272,7 @@ def _split(steps: Callable[[Any], Any]) -> Wrong:
         def bounds(turn: Any) -> Any:
             t = np.arange(len(turn.rows))[:, None, None]
             lower, upper = right(turn)
-            return lower, upper + 4 * turn.strength / pi**2 * turn.turned * (1 / (t + 1) - 1 / steps(t))
+            return lower, upper + 4 * turn.strength / pi**2 * turn.squared_angles * (1 / (t + 1) - 1 / steps(t))
 
         return bounds
 
@@ -285,7 +285,7 @@ def _other_turn(change: Callable[[Any], dict[str, Any]]) -> Wrong:
 
 def _turned(change: Callable[[Any, Any], Any]) -> Wrong:
     """Other angles: `change` is made to their squares, of which the second is that of one step."""
-    return _other_turn(lambda turn: {"turned": change(turn.turned, turn.turned[1])})
+    return _other_turn(lambda turn: {"squared_angles": change(turn.squared_angles, turn.squared_angles[1])})
 
 
 RANDOM, FREE = "rope_logits", "rope_attention"

@@ -21,7 +21,7 @@ from position_bias.layernorm import checks_theory as layernorm_checks_theory
 from position_bias.layernorm import simulation
 from position_bias.structural import checks_theory as structural_checks_theory
 from position_bias.verdicts.judge import Statistic, judge
-from position_bias.verdicts.registry import Predicted, every_addition, every_claim, predictions
+from position_bias.verdicts.registry import Prediction, every_addition, every_claim, predictions
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE
 from tests.mutants.mutant_list import MUTANTS, Mutant
 
@@ -126,7 +126,7 @@ def _rows(wing: str) -> list[Iterator[dict[str, object]]]:
 
 
 @cache
-def _predictions(wing: str) -> dict[str, list[Predicted]]:
+def _predictions(wing: str) -> dict[str, list[Prediction]]:
     return predictions(ROOT / "published/predictions.csv", wing)
 
 

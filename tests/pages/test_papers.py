@@ -14,7 +14,7 @@ from tools import papers
 from tools.workflow import jobs
 
 ROOT = Path(__file__).parents[2]
-SCORES, ADDITIONS, COMPARED = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in papers.JUDGED)
+SCORES, ADDITIONS, COMPARED = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in papers.VERDICT_TABLES)
 NAMES = ("structural", "emergence", "layernorm", "postnorm")
 FRONT = (ROOT / "README.md").read_text()
 TEXTS = {path.stem: path.read_text() for path in (ROOT / "docs/papers").glob("*.md") if path.stem != "changes"}
@@ -245,7 +245,7 @@ def test_what_pages_need_is_kept_of_a_finished_run(tmp_path):
         papers.keep(results, docs)
     assert old.exists()
     (results / "results/tables/structural").mkdir(parents=True)
-    for name in [*papers.JUDGED, *(f"structural/{name}" for name in papers.TABLES)]:
+    for name in [*papers.VERDICT_TABLES, *(f"structural/{name}" for name in papers.TABLES)]:
         (results / f"results/tables/{name}.csv").write_text(name)
     papers.keep(results, docs)
     assert not old.exists()

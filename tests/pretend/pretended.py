@@ -242,7 +242,7 @@ def gpus(count: int = 1, capability: tuple[int, int] = (9, 0)) -> Iterator[None]
             mock.patch.object(torch.autograd, "_engine_run_backward", seeing(engine)),
             mock.patch.object(hooks, "__init__", keep),
             mock.patch.object(torch, "Generator", _Generator),
-            mock.patch.object(repeated, "recorded", _recorded),
+            mock.patch.object(repeated, "record", _recorded),
             mock.patch.object(torch.autocast, "__init__", _autocasting(torch.autocast.__init__)),
             mock.patch.object(torch, "is_autocast_enabled", _of_gpu(torch.is_autocast_enabled, False)),
             mock.patch.object(torch, "get_autocast_dtype", _of_gpu(torch.get_autocast_dtype, torch.bfloat16)),

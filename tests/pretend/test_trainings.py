@@ -123,7 +123,7 @@ def test_repeated_updates_are_those_launched_one_by_one(kind, tmp_path, monkeypa
     recordings = []
 
     def train(name, recorded):
-        monkeypatch.setattr(repeated, "recorded", recorded)
+        monkeypatch.setattr(repeated, "record", recorded)
         return KINDS[kind](Place(tmp_path / name, 3, "cuda"))
 
     def counted(compute, example):
@@ -131,14 +131,14 @@ def test_repeated_updates_are_those_launched_one_by_one(kind, tmp_path, monkeypa
         return record(compute, example)
 
     with nullcontext() if REAL_GPUS else gpus():
-        record = repeated.recorded
+        record = repeated.record
         one_by_one = train("launched", lambda compute, example: compute)
         assert_same(one_by_one, train("repeated", counted))
     assert recordings
 
 
 @pytest.mark.parametrize("bf16", [False, True])
-@pytest.mark.parametrize("family", families.BUILT)
+@pytest.mark.parametrize("family", families.BUILDERS)
 def test_language_models(family, bf16, tmp_path):
     tokens = np.array([pow(3, place, 31) for place in range(400)], dtype=np.int32)
     held_out = np.stack([tokens[place : place + 16] for place in (5, 50, 77)]).astype(np.int64)

@@ -467,7 +467,7 @@ def test_decoders_of_a_norm_are_trained_from_every_seed(run, folder, tmp_path):
         takes={"trained": LAYERNORM | {"seeds": 3}, "learning_rate": 0.02},
         wildcards={"norm": "pre-rms"},
     )
-    setting = layernorm_training.DecoderSetting.of(LAYERNORM)
+    setting = layernorm_training.DecoderSetting.from_numbers(LAYERNORM)
     expected = layernorm_training.train("pre-rms", setting, 0.02, [0, 1, 2], Place(tmp_path, 100, "cpu"))
     pd.testing.assert_frame_equal(pd.read_parquet(folder / "pre-rms.parquet")[expected.columns], expected)
 
@@ -480,7 +480,7 @@ def test_a_sweep_has_seeds_that_no_training_has(run, folder, tmp_path):
     )
     found = pd.read_csv(folder / "swept.csv")
     assert found["seed"].min() >= 100
-    setting, seeds = layernorm_training.DecoderSetting.of(LAYERNORM), sorted(set(found["seed"]))
+    setting, seeds = layernorm_training.DecoderSetting.from_numbers(LAYERNORM), sorted(set(found["seed"]))
     expected = layernorm_training.sweep(setting, [0.01, 0.02], seeds, Place(tmp_path, 100, "cpu"))
     pd.testing.assert_frame_equal(found[expected.columns], expected)
     assert set(found["scale"]) == {"toy"}

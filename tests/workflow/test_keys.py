@@ -9,7 +9,7 @@ from snakemake.settings.types import ConfigSettings
 
 from position_bias import settings
 from tests.configurations import EVERYTHING, ROOT, SOURCES, at, leaves, part, put, refusals
-from tools.workflow import opened, planned
+from tools.workflow import open_workflow, plan_jobs
 
 pytestmark = pytest.mark.all("plans for every key of the configuration take a minute")
 TARGETS = {"all", "sweeps", "evidence", "all_published"}
@@ -63,8 +63,8 @@ def plan(tmp_path_factory):
             (folder / source / name).touch()
 
     def jobs_of(config):
-        with opened(ConfigSettings(config=deepcopy(config), replace_workflow_config=True), folder) as workflow:
-            return list(planned(workflow, TARGETS).dag.jobs)
+        with open_workflow(ConfigSettings(config=deepcopy(config), replace_workflow_config=True), folder) as workflow:
+            return list(plan_jobs(workflow, TARGETS).dag.jobs)
 
     return jobs_of
 

@@ -131,8 +131,8 @@ def test_a_target_reads_what_its_paper_asks_for(plan):
     wrong = []
     for job, asked, named in plan.asked():
         wanted = {name: files(of, plan.words, named) for name, of in asked.get("reads", {}).items()}
-        for name in job.named.keys() | wanted.keys():
-            reads, wants = set(job.named.get(name, ())), wanted.get(name, set())
+        for name in job.inputs_by_name.keys() | wanted.keys():
+            reads, wants = set(job.inputs_by_name.get(name, ())), wanted.get(name, set())
             if reads != wants != {"ANY"}:
                 of = f"{job.output[0]} ({asked['of']}), {name}"
                 wrong.append(f"{of}: reads {sorted(reads - wants)}, and not {sorted(wants - reads)}")

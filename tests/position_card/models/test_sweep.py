@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def kept():
-    return pd.read_csv(decoders.KEPT, keep_default_na=False)
+    return pd.read_csv(decoders.OUTCOMES, keep_default_na=False)
 
 
 def test_every_model_type_has_a_row_and_none_differs(kept):

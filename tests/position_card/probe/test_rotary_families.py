@@ -12,7 +12,7 @@ from position_card.models import opening
 from tests.refusals import refused
 from tools import decoders
 
-LAYERS, HEADS, SHARED, HEAD_DIM = decoders.LAYERS, decoders.HEADS, decoders.SHARED, decoders.HEAD_DIM
+LAYERS, HEADS, SHARED, HEAD_DIM = decoders.LAYERS, decoders.HEADS, decoders.SHARED_HEADS, decoders.HEAD_DIM
 N, PROMPTS, VOCABULARY = 12, 5, decoders.VOCABULARY
 LONG = "phi3, long contexts"
 # qwen3 has 48 coordinates of heads in a stream of 32, phi turns half of a head, and phi3 has one fused projection

@@ -117,7 +117,7 @@ def test_gaps_and_accuracies_are_those_after_the_last_iteration(by_seed):
     ("share", "averaged"), [(0.1, [100]), (0.15, [90, 100]), (0.25, [80, 90, 100]), (0.6, [50, 80, 90, 100])]
 )
 def test_settled_gaps_are_means_over_the_last_iterations(by_seed, share, averaged):
-    found = accuracy_gaps.settled(accuracy_gaps.curves(by_seed), share)
+    found = accuracy_gaps.late_gaps(accuracy_gaps.curves(by_seed), share)
     assert_numbers(found, "pair", "gap", GAPS, at_end=np.mean(averaged) / 1000)
     assert found["pair"].unique().tolist() == list(GAPS)  # in the order of figures
 
@@ -162,11 +162,11 @@ def test_longer_training_stands_in_front_of_the_same_studies():
     )
     others = [("fixed", "plain", "causal", "rope", 4, "training"), ("fixed", "ends", "causal", "none", 2, "training")]
     kept = pd.concat([own, pd.DataFrame(others, columns=keys)]).assign(scale="paper")
-    longest, shorter = accuracy_gaps.Trained.of(own, [kept])
+    longest, shorter = accuracy_gaps.Trainings.from_tables(own, [kept])
     assert accuracy_gaps.network_names(longest) == ["fixed/plain/causal/none/depth2", "fixed/plain/causal/rope/depth4"]
     assert accuracy_gaps.network_names(shorter) == ["fixed/plain/causal/none/depth2"]
     assert ({*longest["scale"]}, {*shorter["scale"]}) == ({"paper"}, {""})
-    alone, nothing = accuracy_gaps.Trained.of(own, [kept[kept["study"] == "ends"]])
+    alone, nothing = accuracy_gaps.Trainings.from_tables(own, [kept[kept["study"] == "ends"]])
     assert accuracy_gaps.network_names(alone) == ["fixed/plain/causal/none/depth2"]
     assert nothing.empty
     assert {*alone["omega"]} == {"training"}
@@ -180,7 +180,7 @@ def test_lasting_gaps_are_means_over_the_last_tests_by_depth():
         for at in (0, 10, 30, 40)
     ]
     table = pd.DataFrame(rows, columns=["depth", "seed", "iteration", "gap"]).sample(frac=1, random_state=0)
-    ends, of_seeds = accuracy_gaps.lasting(table, 2, 0.95)
+    ends, of_seeds = accuracy_gaps.gaps_over_last_tests(table, 2, 0.95)
     expected = {(depth, seed): depth + 0.1 * seed + 0.25 for depth, seeds in ((2, 3), (4, 2)) for seed in range(seeds)}
     assert of_seeds.set_index(["depth", "seed"])["gap"].to_dict() == pytest.approx(expected)
     ends = ends.set_index("depth")

@@ -8,7 +8,7 @@ import scipy.stats
 from position_bias.emergence import checks
 from position_bias.emergence.accuracy_gaps import summary
 from position_bias.verdicts.judge import PREDICTION
-from position_bias.verdicts.registry import Predicted
+from position_bias.verdicts.registry import Prediction
 from tests.unit.emergence.world import (
     LEVEL,
     PAIRS,
@@ -248,7 +248,7 @@ def test_every_gap_stands_at_the_end_and_settled():
     asked = [(network, "") for network in ends] + [("gaussian/ends/none/rope", ends[0])]
     words = (">", 0.0, 0.02, "Figure 3", "a gap", "this test")
     told = {f"{pair} gap": [] for pair in PAIRS}
-    told["first-last gap"] = [Predicted("emergence", "first-last gap", "", *networks, *words) for networks in asked]
+    told["first-last gap"] = [Prediction("emergence", "first-last gap", "", *networks, *words) for networks in asked]
 
     def both(world):
         table = gap_frame(world)

@@ -26,7 +26,7 @@ FAILS = {
 
 
 def made(**given):
-    return checks_theory.judged(**{**SETTING, **given}, predicted=PREDICTED)
+    return checks_theory.theorem_checks(**{**SETTING, **given}, predicted=PREDICTED)
 
 
 @pytest.fixture(scope="module")

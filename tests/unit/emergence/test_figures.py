@@ -5,7 +5,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from position_bias.emergence import figures, figures_attention
-from position_bias.emergence.figures_attention import ROUNDED
+from position_bias.emergence.figures_attention import ROUNDING_NOTE
 from position_card.drawing import style
 from position_card.drawing.shown import drawn, drawn_in
 from position_card.rollout.attention import causal_mask, prefix_mask, sliding_window_mask
@@ -36,7 +36,7 @@ def test_fig1_has_each_mask_below_its_graph(tmp_path):
 def test_a_panel_that_rounding_decides_says_so_and_is_pale():
     given, _ = sinks(("window5", "window9"), (0.2, 0.3))
     panels = np.reshape(figures_attention.sinks_of_networks(given, [], [], 0.95, 0.2, 2000).axes, (2, 2))
-    told = [[ROUNDED in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
+    told = [[ROUNDING_NOTE in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
     assert told == [[True, False], [False, False]]
     assert panels[0, 0].patches[0].get_alpha() < panels[0, 1].patches[0].get_alpha()
 

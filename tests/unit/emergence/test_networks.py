@@ -57,7 +57,7 @@ def assert_textbook(weights, stack, of, depth, residual, placement="none", rtol=
     targets = torch.arange(2 * len(of)).view(len(of), 2) % TASK.labels
     logits = networks.label_logits(weights, stack, tokens)
     functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
-    _, maps = networks.represented(weights, stack, tokens)
+    _, maps = networks.represent(weights, stack, tokens)
     assert maps.shape == (len(of), depth, 2, T, T)
     for member, network in enumerate(of):
         own = {name: value[member].detach().double().requires_grad_() for name, value in weights.items()}
@@ -82,7 +82,7 @@ def test_logits_maps_and_gradients_are_those_of_the_textbook(kind, residual, dep
 
 def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
     weights, tokens = sharp(4, len(PLAIN)), 30 * normal(len(PLAIN), 2, T, D)
-    _, maps = networks.represented(weights, stacked(PLAIN, 4, True), tokens)
+    _, maps = networks.represent(weights, stacked(PLAIN, 4, True), tokens)
     torch.testing.assert_close(maps.sum(-1), torch.ones_like(maps[..., 0]))
     for member, network in enumerate(PLAIN):
         admitted = torch.from_numpy(networks.mask(TASK, network))

@@ -61,7 +61,7 @@ def test_a_seed_that_does_not_reach_a_stage_is_left_out_there():
 def test_networks_that_are_not_there_have_rows_without_a_value():
     some = world()
     found = judged(some[(some["depth"] == 2) & (some["encoding"] != "rope")])
-    assert len(found) == len(judged(world())) == len(judged(released_code.read([])))
+    assert len(found) == len(judged(world())) == len(judged(released_code.read_curves([])))
     tested = found[found["measured"].notna()]
     assert tested[["network", "other", "setting"]].values.tolist() == [
         ["gaussian/plain/causal/none", "gaussian/plain/causal/decay", "depth = 2"]
@@ -73,9 +73,9 @@ def test_groups_of_the_released_code_are_read(tmp_path):
     for group, coordinates in (("one", "released"), ("two", "paper"), ("three", "released")):
         artifacts.write_table(tmp_path / group / "curves.csv", curves(depth=len(group)).assign(scale="paper"))
         artifacts.write_table(tmp_path / group / "runs.csv", pd.DataFrame([{"coordinates": coordinates}]))
-    found = released_code.read([*tmp_path.glob("*/*.csv")])
+    found = released_code.read_curves([*tmp_path.glob("*/*.csv")])
     assert sorted(found["depth"].unique()) == [3, 5]
-    assert released_code.read([tmp_path / "two/curves.csv"]).empty
+    assert released_code.read_curves([tmp_path / "two/curves.csv"]).empty
     (tmp_path / "one/curves.csv").write_text("seed\n0\n")
     with pytest.raises(InputError, match=r"one/curves\.csv is not usable"):
-        released_code.read([*tmp_path.glob("*/*.csv")])
+        released_code.read_curves([*tmp_path.glob("*/*.csv")])

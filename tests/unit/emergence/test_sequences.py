@@ -98,7 +98,7 @@ def test_the_answer_stands_anywhere_or_at_the_biased_positions_equally_often(bia
 def test_what_a_seed_draws_depends_on_seed_and_iteration_alone(seeds):
     world, tokens, targets = drawn(GAUSSIAN, (7,), iteration=3)
     row, others = seeds.index(7), sequences.world(GAUSSIAN, seeds, "cpu")
-    for field in ("items", "label_of", "labels", "shared"):
+    for field in ("items", "label_of", "labels", "common"):
         assert torch.equal(getattr(others, field)[row], getattr(world, field)[0])
     batches = sequences.RetrievalBatches(GAUSSIAN, others, seeds, [], 200)
     torch.manual_seed(0)
@@ -291,7 +291,7 @@ def fresh_directions(task, **drawn):
     world, training, fresh = both(task, **drawn)
     share = task.anisotropy / math.sqrt(1 + task.anisotropy**2)
     moved = (fresh.items.double() - training.items.double()) / share
-    return world.shared[:, None].double() + moved.mean(2)
+    return world.common[:, None].double() + moved.mean(2)
 
 
 @pytest.mark.parametrize("scale", ["paper", "released"])
@@ -303,7 +303,7 @@ def test_another_direction_moves_all_items_of_a_sequence_alike_and_changes_nothi
     assert torch.equal(fresh.tokens_of, training.tokens_of)
     share = anisotropy / math.sqrt(1 + anisotropy**2)
     directions = fresh_directions(task)
-    moved = share * (directions - world.shared[:, None].double())[:, :, None]
+    moved = share * (directions - world.common[:, None].double())[:, :, None]
     for one, other in ((fresh.items, training.items), (fresh.queries, training.queries)):
         np.testing.assert_allclose(one.double(), other.double() + moved, rtol=0, atol=1e-6 * task.spread)
         # which items are of one class is the same
@@ -329,7 +329,7 @@ def test_fresh_directions_are_drawn_as_that_of_training(scale, spread):
     directions = fresh_directions(task, count=800)
     assert scipy.stats.kstest(directions.flatten() / spread, "norm").pvalue > 1e-3
     assert cosines(directions.flatten(0, 1)).mean().abs() < 5 / math.sqrt(64) / 1600
-    means = 1.25 * training.items.double() - 0.75 * world.shared[:, None, None].double()
+    means = 1.25 * training.items.double() - 0.75 * world.common[:, None, None].double()
     together = np.corrcoef(directions.flatten(), means[:, :, 0].flatten())[0, 1]
     assert abs(together) < 5 / math.sqrt(directions.numel())
 
@@ -338,7 +338,7 @@ def test_fresh_directions_are_drawn_as_that_of_training(scale, spread):
 def test_without_a_common_direction_there_is_one_kind_of_test(vocabulary):
     task = TASKS[vocabulary]
     world = sequences.world(task, (0, 1), "cpu")
-    turned = replace(world, shared=world.shared + 1)  # whatever the direction of the world
+    turned = replace(world, common=world.common + 1)  # whatever the direction of the world
     plain, none, other = (
         sequences.novel(task, of, (0, 1), 40, 3, *omega)
         for of, omega in ((world, ()), (world, ("none",)), (turned, ("none",)))

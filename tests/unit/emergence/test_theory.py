@@ -222,7 +222,7 @@ def test_theorem_4_3(stack):
     mass = theory.mass_beyond(products, prefix)
     assert (mass.max(-1) <= theory.mass_bound(floor, layers, prefix) * (1 + ROUNDING)).all()
     for printed in (True, False):
-        found = theory.prefix_ratio(attention, products, prefix, printed=printed)
+        found = theory.prefix_ratio(attention, products, prefix, as_printed=printed)
         for d, value in enumerate(found):
             worst = np.inf
             for t, i, k, other in product(range(1, layers), range(1, n + 1), range(prefix), range(prefix)):
@@ -238,8 +238,8 @@ def test_the_printed_minimum_forgets_the_tokens_behind_the_prefix():
     layer = np.array([[[0.5, 0.5, 0], [0.5, 0.5, 0], [0.1, 0.5, 0.4]]])
     attention = np.stack([layer] * 2)
     products = theory.products(attention)  # P_31 / P_32 = (.1 * .5 + .5 * .5 + .4 * .1) / (.05 + .25 + .2) = .68
-    assert theory.prefix_ratio(attention, products, 2, printed=True) == pytest.approx(0.34 / 0.5)
-    assert theory.prefix_ratio(attention, products, 2, printed=False) >= 1
+    assert theory.prefix_ratio(attention, products, 2, as_printed=True) == pytest.approx(0.34 / 0.5)
+    assert theory.prefix_ratio(attention, products, 2, as_printed=False) >= 1
 
 
 def test_each_prefix_token_keeps_its_share():

@@ -92,8 +92,8 @@ def test_every_member_is_in_one_stack_and_rope_apart(largest):
 def test_members_are_found_by_what_a_file_says_of_them():
     others = Network("window", "none", 3), Network("window", "none", 5), Network("causal", "decay", slope=0.1)
     members = [member for stack in training.stacks([*MIXED.networks, *others], SEEDS, 4) for member in stack]
-    labels = training.labelled(members)
-    assert training.named(json.loads(json.dumps(labels))) == members
+    labels = training.member_labels(members)
+    assert training.members_from_labels(json.loads(json.dumps(labels))) == members
     assert [{name: label[name] for name in NAMES} for label in labels] == [member.labels() for member in members]
 
 

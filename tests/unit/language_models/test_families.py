@@ -11,7 +11,7 @@ def small(family, seed=0):
     return families.build(family, ARCHITECTURE, vocabulary=64, context=32, seed=seed).eval()
 
 
-@pytest.mark.parametrize("family", families.BUILT)
+@pytest.mark.parametrize("family", families.BUILDERS)
 def test_a_model_is_of_the_real_class_and_size_and_its_seed_decides_it(family):
     models = small(family), small(family), small(family, seed=1)
     assert sizes(models[0].config) == (2, 4, 4)

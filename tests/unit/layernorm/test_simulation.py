@@ -70,7 +70,7 @@ def test_embeddings_have_the_anisotropy_of_their_position(common):
     alphas = (0.0, 0.2, 0.5, 0.8)
     x = embeddings(3000, 4, 256, alphas, torch.Generator().manual_seed(0), common)
     found = (x @ x.mT).mean(0).numpy()
-    expected = theory.embedded(alphas, np.ones(4))
+    expected = theory.gram_of_embeddings(alphas, np.ones(4))
     assert found == pytest.approx(expected, abs=2 / 256 + 4 / math.sqrt(256 * 3000))
 
 

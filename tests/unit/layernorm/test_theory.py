@@ -47,9 +47,9 @@ def test_the_recursion_knows_moments_by_position_and_any_mask(data, n, rho, stre
         np.array(data.draw(st.lists(values, min_size=n, max_size=n))) for values in (ALPHAS, st.floats(0.2, 5))
     )
     x = lengths[:, None] * np.concatenate([np.sqrt(alphas)[:, None], np.diag(np.sqrt(1 - alphas))], axis=1)
-    assert theory.embedded(alphas, lengths) == pytest.approx(x @ x.T)
+    assert theory.gram_of_embeddings(alphas, lengths) == pytest.approx(x @ x.T)
     mask = np.ones((n, n), bool) if full else np.tri(n, dtype=bool)
-    found = theory.recursion(theory.embedded(alphas, lengths), mask, rho, strength, 3, "pre")
+    found = theory.recursion(theory.gram_of_embeddings(alphas, lengths), mask, rho, strength, 3, "pre")
     for scores in found:
         y = x / np.linalg.norm(x, axis=1, keepdims=True)
         assert scores == pytest.approx(y @ y.T, abs=1e-8)

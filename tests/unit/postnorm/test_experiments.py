@@ -67,7 +67,7 @@ def test_the_tables_of_trials_have_their_labels_and_are_those_of_each_by_itself(
         own = {name: table.iloc[index * len(table) // 3 :][: len(table) // 3] for name, table in tables.items()}
         same_rows(own["tests"], expected.tests)
         losses = own["history"].pivot(index="iteration", columns="seed", values="loss")
-        np.testing.assert_array_equal(losses.to_numpy(), expected.trained.losses)
+        np.testing.assert_array_equal(losses.to_numpy(), expected.result.losses)
         assert {name: own["tests"][name].unique().tolist() for name in one.labels} == {
             name: [value] for name, value in one.labels.items()
         }
@@ -112,7 +112,7 @@ def watched(monkeypatch, folder, trial):
     with monkeypatch.context() as patch:
         patch.setattr(training.decoder, "logits", spy)
         outcome = directly(folder, trial)
-    last = {name: value.double() for name, value in outcome.trained.parameters.items()}
+    last = {name: value.double() for name, value in outcome.result.parameters.items()}
     return outcome, [*seen, last]
 
 
@@ -178,12 +178,12 @@ def test_networks_that_did_not_diverge_are_judged_at_deeper_positions_and_on_dee
     assert found["seed"].unique().tolist() == [0]
     found = found.set_index(["deeper", "quantity"])["value"]
     outcome = directly(tmp_path / "again", NESTED)
-    weights, network = outcome.trained.parameters, outcome.networks.architecture
-    prefixes = tasks.formal(BRACKETS.unbounded).sequences(SEEDS, "depths", 30, 6)
+    weights, network = outcome.result.parameters, outcome.networks.architecture
+    prefixes = tasks.formal(BRACKETS.deep_language).sequences(SEEDS, "depths", 30, 6)
     p = decoder.logits(weights, network, prefixes.tokens)[0].softmax(-1)
     target = (prefixes.legal / prefixes.legal.sum(-1, keepdim=True))[0]
     depths = BRACKETS.depths(prefixes.tokens)[0]
-    kinds = tasks.words(BRACKETS.unbounded, SEEDS, "depths", training.WORDS * 30, 6)
+    kinds = tasks.words(BRACKETS.deep_language, SEEDS, "depths", training.WORDS * 30, 6)
     scores = [training.least_probability(weights, network, tokens)[0].detach() for tokens in kinds]
     for deeper in (False, True):
         distances = [
@@ -275,7 +275,7 @@ def test_every_iteration_is_kept_also_of_what_diverges_whenever_checkpoints_are_
         assert finite[0]  # before the first update
         assert finite.all() or rate == 1e30
         assert not finite[1:].any() or (scheme, rate) != ("none", 1e30)
-    expected = directly(tmp_path / "again", asked[2]).trained
+    expected = directly(tmp_path / "again", asked[2]).result
     rows = found[(found["scheme"] == "post") & (found["rate"] == 1e-2)]
     for quantity, values in (("loss", expected.losses), ("gradient_norm", expected.gradient_norms)):
         np.testing.assert_array_equal(rows.pivot(index="iteration", columns="seed", values=quantity), values)
@@ -288,7 +288,7 @@ def test_settled_losses_are_those_of_the_last_iterations_and_missing_where_one_i
     asked = [trial(rate_key="", to_the_end=True), trial(1e30, scheme="none", rate_key="", to_the_end=True)]
     found = training.run(asked, ["settled"], place)["settled"]
     assert list(found.columns) == ["task", "scheme", "rate", "seed", "loss"]
-    expected = directly(tmp_path / "again", asked[0]).trained.losses[13:].mean(0)  # 2 of 15
+    expected = directly(tmp_path / "again", asked[0]).result.losses[13:].mean(0)  # 2 of 15
     np.testing.assert_allclose(found["loss"][:2], expected, rtol=1e-6)
     assert found["loss"][2:].isna().all()
 

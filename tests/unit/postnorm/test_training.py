@@ -57,12 +57,12 @@ def values_of(tests):
 
 
 def assert_same(found, expected):
-    for name, value in expected.trained.parameters.items():
-        assert torch.equal(found.trained.parameters[name], value), name
-    for name, value in expected.trained.averaged.items():
-        assert torch.equal(found.trained.averaged[name], value), name
-    np.testing.assert_array_equal(found.trained.losses, expected.trained.losses)
-    np.testing.assert_array_equal(found.trained.gradient_norms, expected.trained.gradient_norms)
+    for name, value in expected.result.parameters.items():
+        assert torch.equal(found.result.parameters[name], value), name
+    for name, value in expected.result.average.items():
+        assert torch.equal(found.result.average[name], value), name
+    np.testing.assert_array_equal(found.result.losses, expected.result.losses)
+    np.testing.assert_array_equal(found.result.gradient_norms, expected.result.gradient_norms)
     pd.testing.assert_frame_equal(found.tests, expected.tests)
 
 
@@ -76,7 +76,7 @@ PLACEMENTS = {scheme: (scheme, False) for scheme in ("none", "pre", "post", "per
 def test_a_scheme_is_a_placement_of_rmsnorm(scheme):
     placement, final = (PLACEMENTS | {"pre-final": ("pre", True)})[scheme]
     found = training.networks(trial(task="maximum-7", scheme=scheme, size=DEEP), "cpu").architecture
-    assert found == Architecture(7, 7, 8, placement, 2, 2, 6, norm="rms", final_norm=final, valued=True)
+    assert found == Architecture(7, 7, 8, placement, 2, 2, 6, norm="rms", final_norm=final, has_values=True)
 
 
 # Batches
@@ -99,7 +99,7 @@ def assert_equal_batches(one, other):
 
 @EVERY_KIND
 def test_an_iteration_has_one_batch_whatever_was_drawn_before(task, monkeypatch):
-    monkeypatch.setattr(training, "DRAWN", 60)  # blocks of three iterations
+    monkeypatch.setattr(training, "DRAWS_AT_ONCE", 60)  # blocks of three iterations
     in_order = batches(task)
     expected = {iteration: in_order(iteration) for iteration in range(1, 9)}
     other = batches(task)
@@ -128,7 +128,7 @@ def test_a_batch_may_be_more_than_is_drawn_at_once(batch):
 
 def test_targets_are_legal_uniform_and_independent(monkeypatch):
     """After one of six tokens, the target is one of the five others, counted among these; after two, of four."""
-    monkeypatch.setattr(training, "DRAWN", 2000)
+    monkeypatch.setattr(training, "DRAWS_AT_ONCE", 2000)
     of = batches(seeds=(0, 1), batch=2000, length=2)
     drawn = [of(iteration) for iteration in (1, 2)]
     ranks = []
@@ -295,12 +295,12 @@ def test_networks_learn_and_are_tested_as_they_end(tmp_path, scheme):
     outcome = train(tmp_path, scheme=scheme, setting={"batch": 16}, recipe={"iterations": 160, "learning_rate": 2e-2})
     start, end = (
         judged(weights, outcome.networks)["tvd"].unstack()[[1, 2, 3]].mean(axis=1)
-        for weights in (outcome.initial, outcome.trained.parameters)
+        for weights in (outcome.initial, outcome.result.parameters)
     )
     assert (end < 0.7 * start).all()
-    losses = outcome.trained.losses
+    losses = outcome.result.losses
     assert (losses[-50:].mean(0) < losses[:5].mean(0) - 0.1).all()
-    pd.testing.assert_frame_equal(outcome.tests, training.evaluate(outcome.trained.parameters, outcome.networks))
+    pd.testing.assert_frame_equal(outcome.tests, training.evaluate(outcome.result.parameters, outcome.networks))
 
 
 def test_the_loss_is_the_cross_entropy_at_all_positions(tmp_path):
@@ -311,7 +311,7 @@ def test_the_loss_is_the_cross_entropy_at_all_positions(tmp_path):
         values = None if drawn.values is None else drawn.values.double()
         p = decoder.logits(weights, outcome.networks.architecture, drawn.tokens, values).softmax(-1)
         expected = -p.gather(-1, targets[..., None]).log().mean((1, 2, 3))
-        np.testing.assert_allclose(outcome.trained.losses[0], expected, rtol=1e-5)
+        np.testing.assert_allclose(outcome.result.losses[0], expected, rtol=1e-5)
 
 
 # Going on after an interruption

@@ -74,7 +74,7 @@ class Model(nn.Module):
 
     def forward(self, tokens, values):
         x = self.embedding(tokens)
-        if self.of.valued:
+        if self.of.has_values:
             x = x + self.value(values[..., None])
         if self.of.placement == "peri-init":
             x = self.norms["embedding"](x)
@@ -128,12 +128,12 @@ def drawn(of, seed=0, members=MEMBERS, tokens=TOKENS):
     generator = torch.Generator().manual_seed(seed)
     shape = (members, SEQUENCES, tokens)
     values = torch.randn(shape, generator=generator, dtype=torch.float64)
-    return torch.randint(of.inputs, shape, generator=generator), values if of.valued else None
+    return torch.randint(of.inputs, shape, generator=generator), values if of.has_values else None
 
 
 def name_of(of):
     parts = [of.placement, of.norm, f"{of.layers}layers", f"{of.heads}heads"]
-    return "-".join([*parts, *(n for n in ("hidden", "final_norm", "valued") if getattr(of, n))])
+    return "-".join([*parts, *(n for n in ("hidden", "final_norm", "has_values") if getattr(of, n))])
 
 
 def covering(*factors):
@@ -203,7 +203,7 @@ def test_seen_is_what_the_attention_of_each_layer_worked_on(of):
 
 def test_weights_are_gaussian_with_variance_one_over_fan_in():
     d, h = 96, 160
-    of = Architecture(120, 130, d, "peri", layers=2, heads=4, hidden=h, valued=True)
+    of = Architecture(120, 130, d, "peri", layers=2, heads=4, hidden=h, has_values=True)
     weights = decoder.initial(of, SEEDS, "cpu")
     expected = {"embedding": ((120, d), d), "readout": ((d, 130), d), "value": ((1, d), d)}
     for layer in range(2):

@@ -66,13 +66,13 @@ def assert_same(found, expected, of_found=None, of_expected=None):
     assert found.parameters.keys() == expected.parameters.keys()
     for name, value in expected.parameters.items():
         np.testing.assert_array_equal(found.parameters[name][of_found], value[of_expected], name)  # NaN equals NaN
-    assert found.averaged.keys() == expected.averaged.keys()
-    for name, value in expected.averaged.items():
-        np.testing.assert_array_equal(found.averaged[name][of_found], value[of_expected], name)
+    assert found.average.keys() == expected.average.keys()
+    for name, value in expected.average.items():
+        np.testing.assert_array_equal(found.average[name][of_found], value[of_expected], name)
     np.testing.assert_array_equal(found.losses[:, of_found], expected.losses[:, of_expected])
     norms, expected_norms = found.gradient_norms[:, of_found], expected.gradient_norms[:, of_expected]
     np.testing.assert_allclose(norms, expected_norms, rtol=rounding)
-    np.testing.assert_array_equal(found.observed[:, of_found], expected.observed[:, of_expected])
+    np.testing.assert_array_equal(found.observations[:, of_found], expected.observations[:, of_expected])
     assert found.observed_at == expected.observed_at
 
 
@@ -115,11 +115,11 @@ def test_a_run_leaves_losses_and_observations(tmp_path):
     trained = run(tmp_path, parameters=given, observe=observe)
     assert [iteration for iteration, _ in seen] == trained.observed_at == [0, 5, 10, 12]
     assert trained.losses.shape == (12, 3)
-    assert trained.observed.shape == (4, 3)
-    assert trained.losses.dtype == trained.observed.dtype == np.float32
-    assert trained.diverged == {}
+    assert trained.observations.shape == (4, 3)
+    assert trained.losses.dtype == trained.observations.dtype == np.float32
+    assert trained.divergences == {}
     for place, (iteration, weights) in enumerate(seen):
-        np.testing.assert_array_equal(trained.observed[place], errors(weights, (0, 1, 2), 0).numpy())
+        np.testing.assert_array_equal(trained.observations[place], errors(weights, (0, 1, 2), 0).numpy())
         if iteration < 12:
             np.testing.assert_array_equal(trained.losses[iteration], errors(weights, (0, 1, 2), iteration + 1).numpy())
     for name, value in before.items():
@@ -240,11 +240,11 @@ def test_the_average_is_the_recursion_over_updated_parameters(tmp_path, kappa):
     for t, weights in enumerate(trajectory[1:], 1):
         beta = (10 + t) ** -kappa
         expected = {name: (1 - beta) * value + beta * weights[name] for name, value in expected.items()}
-    assert trained.averaged.keys() == expected.keys()
+    assert trained.average.keys() == expected.keys()
     for name, value in expected.items():
-        torch.testing.assert_close(trained.averaged[name].double(), value, rtol=1e-6, atol=1e-6)
-        assert torch.allclose(trained.averaged[name], trained.parameters[name], atol=1e-3) == (kappa == 0)
-        assert not trained.averaged[name].requires_grad
+        torch.testing.assert_close(trained.average[name].double(), value, rtol=1e-6, atol=1e-6)
+        assert torch.allclose(trained.average[name], trained.parameters[name], atol=1e-3) == (kappa == 0)
+        assert not trained.average[name].requires_grad
 
 
 def turned(weights):
@@ -286,7 +286,7 @@ def test_gradient_norms_are_those_of_autograd(tmp_path):
 
 def test_averaging_changes_no_bit_of_training(tmp_path):
     plain = run(tmp_path / "plain", recipe=SCHEDULED)
-    assert plain.averaged == {}
+    assert plain.average == {}
     averaged = run(tmp_path / "averaged", recipe=SCHEDULED, kappa=KAPPA)
     for name, value in plain.parameters.items():
         assert torch.equal(averaged.parameters[name], value)
@@ -377,8 +377,8 @@ def test_a_lost_member_is_told_once_and_changes_no_other(tmp_path, caplog, step)
     for values, whole in ((found.losses, expected.losses), (found.gradient_norms, expected.gradient_norms)):
         np.testing.assert_array_equal(values[: step - 1, 2], whole[: step - 1, 2])
         assert np.isnan(values[step - 1 :, 2]).all()
-    assert all(value[2].isnan().all() for value in found.averaged.values())
-    assert found.diverged == {2: step}
+    assert all(value[2].isnan().all() for value in found.average.values())
+    assert found.divergences == {2: step}
     assert warnings(caplog) == [f"sums: member 2 diverged at iteration {step}"]
 
 
@@ -386,9 +386,9 @@ def test_a_lost_member_is_observed_as_nan(tmp_path, caplog):
     """Networks whose logits are NaN still name a label."""
     found = run(tmp_path, loss=spoilt({2: 7}), observe=lambda weights, iteration: torch.ones(3, 2))
     assert found.observed_at == [0, 5, 10, 12]
-    np.testing.assert_array_equal(found.observed[:, :2], np.ones((4, 2, 2)))
-    np.testing.assert_array_equal(found.observed[:, 2, 0], [1, 1, np.nan, np.nan])
-    assert found.diverged == {2: 7}
+    np.testing.assert_array_equal(found.observations[:, :2], np.ones((4, 2, 2)))
+    np.testing.assert_array_equal(found.observations[:, 2, 0], [1, 1, np.nan, np.nan])
+    assert found.divergences == {2: 7}
 
 
 def test_a_member_with_infinite_initial_weights_is_lost(tmp_path, caplog):
@@ -397,7 +397,7 @@ def test_a_member_with_infinite_initial_weights_is_lost(tmp_path, caplog):
     parameters["unused"][1, 3] = math.inf
     found = run(tmp_path, parameters=parameters)
     assert np.isfinite(found.losses).all()
-    assert found.diverged == {1: 0}
+    assert found.divergences == {1: 0}
     assert warnings(caplog) == ["training: member 1 diverged at iteration 0"]
 
 
@@ -415,7 +415,7 @@ def test_spoilt_weights_are_seen_by_the_next_test_or_loss(tmp_path, iteration, n
     found = run(tmp_path / "spoilt", loss=loss)
     assert np.isfinite(found.losses[:iteration]).all()
     assert not found.parameters["bias"][1].isfinite().all()
-    assert found.diverged == {1: noticed}
+    assert found.divergences == {1: noticed}
     assert_same(found, run(tmp_path / "whole"), [0, 2], [0, 2])
 
 
@@ -431,10 +431,10 @@ def test_a_run_without_members_ends_at_the_next_checkpoint(tmp_path, caplog):
 
     found = run(tmp_path / "spoilt", loss=spoilt(ALL_LOST), observe=observe, description="sums")
     whole = run(tmp_path / "whole")
-    assert found.diverged == ALL_LOST
+    assert found.divergences == ALL_LOST
     assert found.gradient_norms.shape == found.losses.shape == (8, 3)
     assert found.observed_at == seen == [0, 5]
-    assert found.observed.shape == (2, 3)
+    assert found.observations.shape == (2, 3)
     for member, iteration in ALL_LOST.items():
         np.testing.assert_array_equal(found.losses[: iteration - 1, member], whole.losses[: iteration - 1, member])
     assert sorted(warnings(caplog)) == [f"sums: member {m} diverged at iteration {i}" for m, i in ALL_LOST.items()]
@@ -458,7 +458,7 @@ def test_divergence_before_an_interruption_is_known_after_it(tmp_path, caplog, s
     caplog.clear()
     for _ in range(2):
         found = run(tmp_path / "broken", loss=spoil)
-        assert found.diverged == expected.diverged == lost
+        assert found.divergences == expected.divergences == lost
         assert_same(found, expected)
         assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
     assert set(warnings(caplog)) == set(told)

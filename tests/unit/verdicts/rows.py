@@ -3,7 +3,7 @@
 import pandas as pd
 
 from position_bias.verdicts.judge import GIVEN, Statistic, given, judge, table
-from position_bias.verdicts.registry import Claim, Predicted
+from position_bias.verdicts.registry import Claim, Prediction
 
 ABOVE = (">", 0.0, 0.01)
 TABLE = "emergence/checks"
@@ -14,7 +14,7 @@ CLAIM = Claim(
 
 
 def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2", model=""):
-    asked = Predicted("emergence", item, claim, quantity, "", *prediction, item, quantity, "Section 5")
+    asked = Prediction("emergence", item, claim, quantity, "", *prediction, item, quantity, "Section 5")
     ends = pd.DataFrame({quantity: [measured, measured - half, measured + half]}, index=GIVEN)
     (found,) = judge([Statistic(item, ends, {"model": model} if model else {}, estimate=given(n))], {item: [asked]})
     return found

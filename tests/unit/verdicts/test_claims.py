@@ -169,7 +169,7 @@ def scale_free_checks():
     both = chain(of_norms, layernorm_world.statistics())
     return {
         "structural/propositions": structural_checks_theory.proposition_checks(PREDICTED, "test"),
-        "emergence/theorems": emergence_checks_theory.judged(**numbers, predicted=PREDICTED, scale="test"),
+        "emergence/theorems": emergence_checks_theory.theorem_checks(**numbers, predicted=PREDICTED, scale="test"),
         "layernorm/checks": worlds.judged("layernorm", both, layernorm_world.LEVEL),
         "postnorm/checks": postnorm_world.judged(),
     }

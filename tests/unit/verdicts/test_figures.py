@@ -75,7 +75,7 @@ def test_the_legend_names_every_verdict_and_counts_the_settled(tmp_path):
     settled = claims["settled"].sum()
     told = re.findall(r"\d+", figure.legends[1].get_title().get_text())
     assert told == [str(len(claims)), str(settled)]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(figures.COUNTED.values())
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(figures.VERDICT_HEADINGS.values())
     assert_saved(figure, tmp_path)
 
 

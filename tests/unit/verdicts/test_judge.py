@@ -30,7 +30,7 @@ from position_bias.verdicts.judge import (
     worst,
     worst_among,
 )
-from position_bias.verdicts.registry import OR, Predicted, Relation, every_prediction, predictions
+from position_bias.verdicts.registry import OR, Prediction, Relation, every_prediction, predictions
 from position_card.rollout.statistics import percentile_interval
 from tests.refusals import refused
 
@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/verdicts.md").read_text()
 RELATIONS = get_args(Relation)
 REGISTERED = every_prediction(ROOT / "published/predictions.csv")
-PREDICTED = [field.name for field in fields(Predicted)]
+PREDICTED = [field.name for field in fields(Prediction)]
 values = st.lists(st.one_of(st.floats(-100, 100), st.just(math.nan)), max_size=8).map(
     lambda of: pd.Series(of, dtype=float)
 )
@@ -61,7 +61,7 @@ def predicted(**given):
     return {**row, "margin": "0.1", "item": "Figure 1", "words": "gap of {network}", "source": "Section 2", **given}
 
 
-ABOVE = Predicted(**predicted(bound=0, margin=0))
+ABOVE = Prediction(**predicted(bound=0, margin=0))
 
 
 def written(path, *rows):
@@ -186,7 +186,7 @@ def test_alternatives_are_all_combinations_in_order(tmp_path):
     assert (found["gap"][0].relation, found["gap"][0].bound, found["gap"][0].margin) == (">", 0, 0.1)
     assert [row.network for row in every_prediction(path)] == [OR.join("ab"), "a"]
     (row,) = every_prediction(written(path, predicted(margin="", claim="")))
-    assert row == Predicted("ours", "gap", "", "a", "", ">", 0.0, 0.0, "Figure 1", "gap of {network}", "Section 2")
+    assert row == Prediction("ours", "gap", "", "a", "", ">", 0.0, 0.0, "Figure 1", "gap of {network}", "Section 2")
     assert predictions(path, "nobody") == {}
 
 

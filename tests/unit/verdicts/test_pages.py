@@ -65,7 +65,7 @@ def test_the_terminal_counts_every_claim():
 
 
 def test_the_headline_counts_every_claim_once_by_kind_and_scale():
-    found = pages.counted(claims_of_three())
+    found = pages.verdict_counts(claims_of_three())
     assert found.to_numpy().sum() == 4
     assert found[found["hold"] > 0].index.tolist() == [
         ("claims of the papers", "networks", ""),
@@ -99,11 +99,11 @@ def test_comparisons_of_the_scale_that_decides_come_first():
     found = scorecard.comparisons([CLAIM], {TABLE: rows}, 0.95)
     assert list(found) == list(scorecard.COMPARISON_COLUMNS)
     assert found["decides"].tolist() == [True, False, False]
-    assert pages.compared(found)["verdict"].tolist() == ["holds", "(fails)", "(holds)"]
+    assert pages.readable_comparisons(found)["verdict"].tolist() == ["holds", "(fails)", "(holds)"]
 
 
 def test_a_value_that_prints_as_its_bound_is_told_to_be_larger():
     near = {**UP_ROW, "bound": 1.0, "margin": 0.0, "measured": 1 + 1e-9, "low": 1 + 1e-9, "high": 1 + 1e-9}
     found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95)
-    (predicted,) = pages.compared(found)["predicted"]
+    (predicted,) = pages.readable_comparisons(found)["predicted"]
     assert predicted == "> 1; larger by less than these digits show"

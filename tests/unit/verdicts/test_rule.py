@@ -27,7 +27,7 @@ def worlds(form, rows):
     As many rows as possible lie so far on the word's side that they help it; the others lie on its boundary. *Mostly
     holds* and *mixed* have two boundaries: too few rows hold for the claim, and most do, or one is outside the margin.
     """
-    beyond, most = rule.needed(form, rows), rule.needed("most", rows)
+    beyond, most = rule.quorum(form, rows), rule.quorum("most", rows)
     found = {
         "holds": [(MARGIN, [FAR] * (beyond - 1) + [MARGIN] * (rows - beyond + 1), -1)],
         "mixed": [

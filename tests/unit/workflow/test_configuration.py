@@ -106,7 +106,7 @@ def test_what_a_key_can_never_be_is_refused_by_its_name(path):
     if around.is_mapping and around.keys is not None:
         lines = refusals(put(put(EVERYTHING, path, ...), (*path[:-1], f"{path[-1]}z"), value))
         assert lines[0].startswith(f"{key}z = ")
-        if is_dataclass(around.kind) or (Keys in around.rules and around.rules[Keys].needed):
+        if is_dataclass(around.kind) or (Keys in around.rules and around.rules[Keys].required):
             assert lines[1].startswith(f"{key} is missing")
 
 

@@ -395,7 +395,7 @@ def test_the_functions_of_a_row_count(library):
 def test_functions_that_name_one_another_end(library):
     edit(library, THEORY, "return FACTOR * value", "return FACTOR * passed_on(value)")
     edit(library, THEORY, "return value + OFFSET", "return law(value) + OFFSET")
-    assert ("position_bias.wing.theory", "law") in Library(library).reached(SCRIPT)
+    assert ("position_bias.wing.theory", "law") in Library(library).reach(SCRIPT)
 
 
 def test_a_relative_import_is_refused_because_it_would_be_missed(library):
@@ -408,7 +408,7 @@ def test_the_imports_of_a_module_are_those_within_functions_too(library):
     modules = Library(library)
     assert modules.imports("position_bias.wing.plugins") == {"position_bias.wing.registry"}
     assert "position_bias.wing.within" in modules.imports("position_bias.wing.figures")
-    assert ("position_bias.wing.plugins", IMPORT) in modules.reached(SCRIPT)
+    assert ("position_bias.wing.plugins", IMPORT) in modules.reach(SCRIPT)
 
 
 def test_what_is_left_out_is_there():
