@@ -90,7 +90,7 @@ def part(path):
     """What is said of the key at a path."""
     found = configuration.part(settings.Settings)
     for name in path:
-        found = configuration.below(found, name)
+        found = configuration.inner_annotation(found, name)
     return found
 
 

@@ -45,18 +45,21 @@ def curves(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_position(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of the trained networks by seed and position of the answer, on sequences without copies."""
+    """Return the accuracy of the trained networks by seed and position of the answer, on sequences without copies.
+
+    Columns: those of a configuration, seed, answer (counted from 1) and accuracy.
+    """
     plain = _last(table[(table["twin"] == 0) & (table["quantity"] == "accuracy")])
     return plain.rename(columns={"value": "accuracy"})[[*CONFIGURATION, "seed", "answer", "accuracy"]]
 
 
 def final_gaps(by_seed: pd.DataFrame) -> pd.DataFrame:
-    """Return the gaps of `curves` after the last iteration, by seed: columns pair and gap."""
+    """Return the gaps of `curves` after the last iteration: those of a configuration, seed, pair and gap."""
     return _gap_rows(_last(by_seed))
 
 
 def late_gaps(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
-    """Return what `final_gaps` does, averaged over the tests in the last `share` of the iterations."""
+    """Return the gaps as `final_gaps` does, but averaged over the tests in the last `share` of the iterations."""
     keys = [*CONFIGURATION, "seed", "quantity"]
     of_survivors = by_seed.merge(_last(by_seed)[keys])
     longest = of_survivors.groupby(TRAINING_KEYS)["iteration"].transform("max")
@@ -65,7 +68,7 @@ def late_gaps(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
 
 
 def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
-    """Mean over seeds of each group of `keys`, with Student's interval: columns `value`, low, high, seeds."""
+    """Return the mean over seeds of groups of `keys`, with Student's interval: columns `value`, low, high, seeds."""
     return group_means(by_seed, keys, value, level).rename(columns={"mean": value, "n": "seeds"})
 
 
@@ -80,7 +83,10 @@ class Trainings(NamedTuple):
 
     @classmethod
     def from_tables(cls, own_table: pd.DataFrame, evidence: Sequence[pd.DataFrame]) -> "Trainings":
-        """Of a table of this run, and of those that evidence/ keeps of the same studies, if any, with their scales."""
+        """Take a table of this run, and those that evidence/ keeps of longer training of the same studies.
+
+        Where evidence/ keeps none of them, this run is the longest.
+        """
         own_table = with_training_omega(own_table).assign(scale="")
         studies = own_table[["vocabulary", "study"]].drop_duplicates()
         long = [with_training_omega(table).merge(studies) for table in evidence]
@@ -90,26 +96,32 @@ class Trainings(NamedTuple):
 
 
 def network_names(table: pd.DataFrame) -> list[str]:
-    """What figures and checks call the networks of a table, each once: gaussian/plain/causal/none/depth2."""
+    """Return what figures and checks call the networks of a table, each once: gaussian/plain/causal/none/depth2."""
     rows = table[["vocabulary", "study", "mask", "encoding", "depth"]].drop_duplicates()
     return ["/".join([*row[:-1], f"depth{row[-1]}"]) for row in rows.itertuples(index=False, name=None)]
 
 
 def at_end(by_seed: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The gaps of trained networks, of a table of `curves`: their `summary` by pair, and by seed."""
+    """Return the gaps of trained networks from a table of `curves`: their `summary` by pair, and the gaps by seed."""
     final = final_gaps(by_seed)
     return summary(final, [*CONFIGURATION, "pair"], "gap", level), final
 
 
 def accuracies(by_answer: pd.DataFrame, level: float) -> pd.DataFrame:
-    """The `summary` of `by_position`, the first answer first; intervals end at 0 and at 1."""
+    """Return the mean accuracy over seeds at each position of the answer, the first one first (`summary`).
+
+    `by_answer` is the table of `by_position`. Intervals end at 0 and at 1.
+    """
     in_order = by_answer.sort_values("answer", kind="stable")
     means = summary(in_order, [*CONFIGURATION, "answer"], "accuracy", level)
     return means.assign(low=means["low"].clip(lower=0), high=means["high"].clip(upper=1))
 
 
 def learning(tests: pd.DataFrame, level: float) -> pd.DataFrame:
-    """The `summary` of all `curves`; intervals of shares end at 0 and at 1."""
+    """Return the mean over seeds of every quantity of `curves` at every test (`summary`).
+
+    `tests` joins the tables of training. Intervals of shares end at 0 and at 1.
+    """
     means = summary(curves(with_training_omega(tests)), [*CONFIGURATION, "iteration", "quantity"], "value", level)
     shares = means["quantity"].isin(SHARES)
     low, high = means["low"].clip(lower=0), means["high"].clip(upper=1)
@@ -117,9 +129,9 @@ def learning(tests: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def gaps_over_last_tests(gaps: pd.DataFrame, last: int, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Gaps over the `last` tests by depth: their `summary`, and by seed. Fewer than FEWEST seeds have no interval.
+    """Return the mean gap over the `last` tests by depth: its `summary`, and by seed.
 
-    `gaps` has a row for each depth, seed and iteration of one pair.
+    `gaps` has a row for each depth, seed and iteration of one pair. Fewer than FEWEST seeds have no interval.
     """
     late = gaps[gaps["iteration"].isin(np.unique(gaps["iteration"])[-last:])]
     by_seed = late.groupby(["depth", "seed"])["gap"].mean().reset_index()
@@ -147,16 +159,20 @@ def _last(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gap_rows(by_seed: pd.DataFrame) -> pd.DataFrame:
+    """Return the gaps of a table of `curves`: those of a configuration, seed, pair and gap."""
     gaps = by_seed[by_seed["quantity"].isin(PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
     return gaps[[*CONFIGURATION, "seed", "pair", "gap"]]
 
 
 def evidence(tests: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
-    """The `curves` and accuracies of long trainings and what made them, for evidence/; `tests` joins their tables."""
+    """Return what evidence/ keeps of long trainings: `curves`, accuracies by position, and what made them.
+
+    `tests` joins their tables, `runs` their run.csv; each table gets the column scale.
+    """
     tables = {"curves": curves(tests), "accuracy": by_position(tests), "runs": runs}
     return {name: table.round({"value": 5, "accuracy": 5}).assign(scale=scale) for name, table in tables.items()}
 
 
 def evidence_of_sinks(sinks: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
-    """The sinks of the networks of long trainings, for evidence/."""
+    """Return what evidence/ keeps of the attention sinks of long trainings: columns SINKS and scale."""
     return {"sinks": sinks[SINKS].round({"value": 5}).assign(scale=scale)}

@@ -131,9 +131,11 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """The `network_checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named.
+    """Return the `network_checks` of this run and of the long runs in evidence/ whose tables are named.
 
-    Those that were trained in the settings of the authors' released code are judged by claims of their own.
+    `curves` and `sinks` are the tables of this run, sinks at one `threshold`; `seen` is evidence/emergence/seen.csv,
+    `predicted` the registry of predictions. Networks that were trained in the settings of the authors' released code
+    are judged by claims of their own. Raises InputError where a table cannot be used.
     """
     by_statistic = predictions(predicted, "emergence")
     of_this_run = network_checks(read_run(curves, sinks, threshold), by_statistic, scale, level)
@@ -271,7 +273,7 @@ def _of_one(name: str, columns: Mapping[Any, Values], network: Configuration) ->
 
 
 def network_statistics(networks: NetworkTables, seen: pd.DataFrame | None = None) -> Iterator[Statistic]:
-    """What claims speak of, each a table by seed. `seen` is that of `network_checks`."""
+    """Yield the statistics that claims speak of, each a table with seeds down. `seen` is that of `network_checks`."""
     seen = pd.DataFrame(columns=SEEN_COLUMNS) if seen is None else seen
     gaps: dict[str, Networks] = {pair: {} for pair in PAIR_NAMES}
     for (*labels, pair), values in _by_network(networks.gaps, [*Configuration._fields, "pair"], "gap", seen).items():
@@ -356,9 +358,10 @@ def _lost_in_the_middle(gaps: dict[str, Networks]) -> Iterator[Statistic]:
 
 
 def lost_middle(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """How far the middle is lost: the smaller of two means, by which the first and the last item are preferred to it.
+    """Estimate how far the middle is lost: the smaller of two means, by which first and last are preferred to it.
 
-    It is below a bound where either is, so that the upper end is of intervals with half of the error each.
+    `values` has both preferences of each seed, by pair and seed. The estimate is below a bound where either of the two
+    is, so that the upper end comes from intervals that have half of the error each.
     """
     ends = values.unstack(0)
     estimates = [student(ends[end], prediction, level) for end in ends]
@@ -497,7 +500,7 @@ def read_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshol
 
 
 def _join(folders: Iterable[Path], name: str) -> pd.DataFrame:
-    """The tables of this name in all the folders that have one; no group has networks of another."""
+    """Join the tables of this name in all the folders that have one; where none has, return one without rows."""
     paths = [folder / f"{name}.csv" for folder in folders if (folder / f"{name}.csv").is_file()]
     empty = pd.DataFrame(columns=EVIDENCE[name])
     tables = [artifacts.read_table(path, EVIDENCE[name]) for path in paths]

@@ -49,9 +49,9 @@ RATIOS, NARROW = (16, 32), (3, 5)  # (tokens - 1) / (window - 1), and windows, w
 
 
 def theorem_tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
-    """The verdicts, for programs and for people, and the curves of the figure `theorems`.
+    """Return the verdicts on the theorems, for programs and for people, and the curves of the figure of theorems.
 
-    `numbers` is the configuration of theory, `predicted` the registry of predictions.
+    `numbers` is the section emergence.theory of the configuration, `predicted` the registry of predictions.
     """
     verdicts = theorem_checks(**numbers, predicted=predicted, scale=scale)
     run = {name: numbers[name] for name in ("tokens", "layers", "draws", "seed")}
@@ -116,7 +116,7 @@ def _numbers(name: str, setting: Mapping[str, object], **columns: npt.ArrayLike)
 
 
 def _two_sides(name: str, setting: Mapping[str, object], sides: tuple[npt.ArrayLike, npt.ArrayLike]) -> Statistic:
-    """Quotients by, or differences from, a bound from below and one from above."""
+    """Return a statistic of quotients by, or differences from, a bound from below and one from above, in this order."""
     lower, upper = sides
     return _numbers(name, setting, lower=lower, upper=upper)
 
@@ -125,7 +125,7 @@ def _two_sides(name: str, setting: Mapping[str, object], sides: tuple[npt.ArrayL
 
 
 def _masked_attention(logits: Array, mask: Mask) -> tuple[Array, Array, Array]:
-    """Attention through a mask, its products, and epsilon."""
+    """Return attention through a mask, `[T, D, n, n]`, its products, likewise, and epsilon, `[D]`."""
     attention = masked_softmax(logits, mask)
     return attention, theory.products(attention), theory.smallest_weight(attention, mask)
 
@@ -355,6 +355,7 @@ def _rope_peaks(tokens: int) -> Iterator[Statistic]:
 
 
 def _segments(rotary: theory.Rotary) -> Iterator[Statistic]:
+    """Yield how near angles of segments come to their bound (Lemma I.3), then Lemma I.1 and Theorem I.2."""
     _, angles = theory.angles_between(rotary.query, rotary.key)
     ratio = angles / theory.segment_slack(rotary.query, rotary.key)[..., None]
     yield _numbers("Lemma I.3: angle over its bound", {}, printed=ratio.max(axis=(0, 2, 3, 4)))

@@ -88,7 +88,11 @@ def mask_look(mask: str) -> Look:
 
 
 def networks(vocabulary: str, omega: str, *residual: bool) -> str:
-    """What networks are trained and tested on, and how they are wired; no word of the wiring where there are both."""
+    """Return in words what networks are trained and tested on, and how they are wired.
+
+    `vocabulary` is a key of VOCABULARIES, `omega` the common direction in tests. Without a word of the wiring where
+    both values of `residual` occur.
+    """
     wiring = f"; {'with' if residual[0] else 'without'} residual connections" if len(residual) == 1 else ""
     return VOCABULARIES[vocabulary] + (OF_TRAINING if omega == "training" else "") + wiring
 
@@ -102,6 +106,7 @@ def setting(table: pd.DataFrame) -> str:
 
 
 def _of_all(table: pd.DataFrame) -> str:
+    """Return in words what all networks of a summary have in common."""
     (vocabulary,), (omega,) = table["vocabulary"].unique(), table["omega"].unique()
     return networks(vocabulary, omega, *map(bool, table["residual"].unique()))
 
@@ -126,25 +131,25 @@ class Gaps:
 
     @classmethod
     def from_trainings(cls, trainings: Trainings, level: float) -> "Gaps":
-        """Of tables of `accuracy_gaps.curves`; `level` is that of the intervals."""
+        """Take the gaps at the end of both trainings from tables of `accuracy_gaps.curves`, intervals of `level`."""
         longest, seeds = accuracy_gaps.at_end(trainings.longest, level)
         shorter, _ = accuracy_gaps.at_end(trainings.shorter, level)
         return cls(trainings, longest, seeds, shorter, level)
 
     def select(self, **keys: object) -> "Gaps":
-        """The networks with these values of columns."""
+        """Return the gaps of the networks that have these values in columns."""
         names = ("longest", "seeds", "shorter")
         parts = {name: getattr(self, name).loc[lambda table: _has(table, keys)] for name in names}
         return replace(self, **parts)
 
     @property
     def summaries(self) -> pd.DataFrame:
-        """The summaries of both trainings."""
+        """Join the summaries of both trainings."""
         return pd.concat([self.longest, self.shorter], ignore_index=True)
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The networks that are drawn, by the scale of their training; "" is that of the run."""
+        """Return the names of the networks that are drawn, by the scale of their training; "" is that of this run."""
         tables = zip(self.trainings, (self.longest, self.shorter), strict=True)
         return {
             scale: accuracy_gaps.network_names(summary)
@@ -154,7 +159,7 @@ class Gaps:
 
     @property
     def settings(self) -> str:
-        """What the networks have in common, and of both trainings the iterations and the seeds."""
+        """Return in words what the networks have in common, and the iterations and the seeds of both trainings."""
         parts = [
             _of_all(self.summaries),
             f"{_iterations_of(self.trainings.longest)}: {', '.join(seeds_by_depth(self.longest))}",
@@ -181,17 +186,18 @@ class Gaps:
 
 
 def pale(colour: Colour) -> Colour:
-    """The colour of what shorter training left."""
+    """Return the colour mixed with white, for what shorter training left."""
     red, green, blue = (PALE + (1 - PALE) * part for part in to_rgb(colour))
     return red, green, blue
 
 
 def pale_look(look: Look) -> Look:
-    """The look of a line of what shorter training left."""
+    """Return the look of a line of what shorter training left: pale, thin, with open marks."""
     return look._replace(colour=pale(look.colour), filled=False, width=0.9)
 
 
 def _has(table: pd.DataFrame, keys: Mapping[str, object]) -> pd.Series:
+    """Return which rows of a table have these values in columns."""
     return (table[list(keys)] == list(keys.values())).all(axis=1)
 
 
@@ -416,7 +422,7 @@ def _encodings(table: pd.DataFrame) -> dict[str, str]:
 
 
 def _grouped_bars(axes: Axes, gaps: Gaps, column: str, looks: Mapping[Any, Look]) -> None:
-    """A group of bars for each pair, a bar for each value of column `by` that has a look; wider pale ones behind."""
+    """Draw a group of bars for each pair, a bar for each value of `column` that has a look; wider pale bars behind."""
     width = 0.8 / len(looks)
     share = 0.9 if gaps.trainings.shorter.empty else 0.6
     places = {value: (index - (len(looks) - 1) / 2) * width for index, value in enumerate(looks)}
@@ -462,6 +468,7 @@ def _left_out(row: Iterable[Axes], gaps: Gaps) -> str:
 
 
 def _gaps_by_depth(axes: Axes, gaps: Gaps, depths: Sequence[int]) -> None:
+    """Draw the gap of each pair against depth: seeds, means with intervals, and pale the shorter training."""
     unit = min(np.diff(depths), default=1)
     for pair, look, offset in side_by_side(PAIRS, 0.11):
         of_pair = gaps.select(pair=pair)
@@ -528,7 +535,7 @@ def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Loo
 
 
 def _mark_places(points: int) -> list[int]:
-    """Places of marks on a line of so many points."""
+    """Return the places of about MARKS marks on a line of so many points, evenly from its end."""
     return [*range(points - 1, -1, -max(1, points // MARKS))]
 
 
@@ -552,7 +559,7 @@ def _dots(axes: Axes, at: ArrayLike, per_seed: pd.DataFrame, colour: Colour, spr
 
 
 def _reference_lines(row: Sequence[Axes], task: RetrievalTask) -> list[Line2D]:
-    """Accuracies of guessing, in each panel of a row; what to put into the legend."""
+    """Draw the accuracies of guessing in each panel of a row, and return the entries of the legend."""
     bottom = row[0].get_ylim()[0]
     remark = " (below the axis)" if task.chance < bottom else ""
     guesses = [
@@ -600,6 +607,7 @@ def _share_limits(row: Sequence[Axes]) -> None:
 
 
 def _of_encoding(table: pd.DataFrame, encoding: str) -> pd.DataFrame:
+    """Return the rows of one positional encoding."""
     return table[table["encoding"] == encoding]
 
 

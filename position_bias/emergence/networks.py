@@ -84,7 +84,7 @@ def attention_logits(task: RetrievalTask, network: Network) -> attention.Array:
 
 
 def mask(task: RetrievalTask, network: Network) -> attention.Mask:
-    """Return which tokens a query may read, `[T, T]`. Raises ValueError as `stack` does."""
+    """Return which tokens (columns) a query (row) may read, bool `[T, T]`. Raises ValueError as `stack` does."""
     match network.mask:
         case "none":
             return attention.full_mask(task.tokens)
@@ -99,7 +99,10 @@ def mask(task: RetrievalTask, network: Network) -> attention.Mask:
 def initial(
     task: RetrievalTask, depth: int, seeds: Sequence[int], device: str, placement: Placement = "none"
 ) -> Parameters:
-    """Return untrained weights, one member a seed: a network of another mask, encoding or norm starts from the same."""
+    """Return untrained weights, a member for each seed, float32: uniform within d^(-1/2) of 0, gains 1.
+
+    A network of another mask, encoding or norm starts from the same weights.
+    """
     d, L = task.width, task.labels
     by_member = generators(seeds, "weights")
     shapes: dict[str, tuple[int, ...]] = {f"{name}{layer}": (d, d) for layer in range(depth) for name in "qkv"}
@@ -117,7 +120,10 @@ def add_sinusoids(stack: NetworkStack, tokens: Tensor) -> Tensor:
 
 
 def represent(weights: Weights, stack: NetworkStack, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the tokens after all layers, `[E, S, T, d]`, and the attention of every layer, `[E, depth, S, T, T]`."""
+    """Return the tokens after all layers, `[E, S, T, d]`, and the attention of every layer, `[E, depth, S, T, T]`.
+
+    `tokens` are those of the task, `[E, S, T, d]`. This is the formula that `label_logits` computes faster.
+    """
     x = add_sinusoids(stack, tokens)
     maps: list[Tensor] = []
     for layer in range(stack.depth):
@@ -137,7 +143,7 @@ def represent(weights: Weights, stack: NetworkStack, tokens: Tensor) -> tuple[Te
 
 
 def classify(weights: Weights, query: Tensor) -> Tensor:
-    """The three-layer MLP and the read-out, on the query's representation `[E, S, d]`."""
+    """Return the logits of the labels `[E, S, L]`: three-layer MLP and read-out on the query `[E, S, d]` (App. J)."""
     for layer in range(MLP):
         query = functional.relu(torch.baddbmm(weights[f"mlp{layer}_bias"], query, weights[f"mlp{layer}"]))
     return torch.baddbmm(weights["readout_bias"], query, weights["readout"])
@@ -149,7 +155,7 @@ def project(x: Tensor, W: Tensor) -> Tensor:
 
 
 def rotate(x: Tensor, rotation: Tensor) -> Tensor:
-    """Turn each pair of neighbouring coordinates by the angle of its token."""
+    """Turn pairs of neighbouring coordinates of `x` [..., T, d] by the angles of `rotation` [T, d/2], complex."""
     pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
     return torch.view_as_real(pairs * rotation).flatten(-2)
 
@@ -290,5 +296,5 @@ def _mean(shares: Tensor, x: Tensor) -> Tensor:
 
 
 def _flat(x: Tensor) -> Tensor:
-    """One matrix a sequence, `[E, S, T, *]` -> `[E S, T, *]`."""
+    """Return one matrix for each sequence of each member: `[E, S, T, *]` -> `[E S, T, *]`."""
     return x.reshape(-1, *x.shape[2:])

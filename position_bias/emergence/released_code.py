@@ -27,9 +27,9 @@ COLUMNS = ["vocabulary", "study", "bias", "mask", "residual", "omega", *OF_NETWO
 
 
 def read_curves(evidence: Iterable[Path]) -> pd.DataFrame:
-    """The curves of the groups, among those of these tables, whose coordinates are drawn as the released code does.
+    """Read the curves of the groups whose tokens are drawn as the released code does, among those of these tables.
 
-    Raises InputError where a table cannot be used.
+    A group is a folder of evidence/emergence/. Columns COLUMNS. Raises InputError where a table cannot be used.
     """
     groups = sorted({path.parent for path in evidence})
     runs = {group: artifacts.read_table(group / "runs.csv", ["coordinates"]) for group in groups}
@@ -41,12 +41,12 @@ def read_curves(evidence: Iterable[Path]) -> pd.DataFrame:
 def released_code_checks(
     curves: pd.DataFrame, predictions: Mapping[str, list[Prediction]], level: float
 ) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS`. A network that is not there yet has rows without a value."""
+    """Return verdicts in the schema of `judge.COLUMNS`. A network that is not there yet has rows without a value."""
     return table("emergence", "paper", judge(released_code_statistics(curves), predictions, level))
 
 
 def released_code_statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
-    """What is predicted of depths and encodings at the end of training, and of depths at each stage."""
+    """Yield the gaps by encoding and depth at the end of training, and their change with depth there and at stages."""
     all_networks = curves[OF_NETWORK].drop_duplicates()
     final = final_gaps(curves).query("pair == @PAIR")[[*OF_NETWORK, "gap"]]
     at_end = _by_network(final, all_networks)

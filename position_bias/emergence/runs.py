@@ -129,7 +129,7 @@ IN_TABLES = tuple(dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *ALL_SIN
 
 
 def figure_names(*figures: FigureStudies) -> dict[tuple[str, str], str]:
-    """The vocabulary and study of each of the figures -> its name in the paper, as in Figure 4."""
+    """Return what the paper calls each of the figures, as in Figure 4, by the vocabulary and study that it shows."""
     return {key: name.replace("fig", "Figure ") for of_kind in figures for name, key in of_kind.items()}
 
 
@@ -176,29 +176,32 @@ def runs(emergence: Emergence, *studies: tuple[str, str]) -> list[Run]:
 
 
 def with_mask_alone(emergence: Emergence, key: tuple[str, str]) -> list[Run]:
-    """The shallow run of a study, where it trains a network without positional encoding; else none."""
+    """Return the shallow run of a study, in a list, where it trains a network without positional encoding; else none.
+
+    `key` is a vocabulary and a study.
+    """
     if all(network(name, emergence["decay"]).encoding != "none" for name in emergence["networks"][key[1]]):
         return []
     return [run for run in runs(emergence, key) if run.shallow]
 
 
 def seeds(emergence: Emergence, study: str, depth: int) -> list[int]:
-    """The seeds that a study is trained from at a depth."""
+    """Return the seeds that a study is trained from at a depth, as the configuration says."""
     numbers, kind = emergence["seeds"], "ends" if study == "ends" else "shallow" if depth <= SHALLOW else "deep"
     return list(range(numbers["first"], numbers["first"] + numbers[kind]))
 
 
 def training(emergence: Emergence, study: str) -> dict[str, Any]:
-    """How a study trains: the numbers that all share, and its iterations."""
+    """Return how a study trains: the section emergence.training, with its iterations for the bias of the study."""
     kind = {"ends": "ends", "first": "position", "middle": "position", "last": "position"}.get(study, "unbiased")
     return emergence["training"] | {"iterations": emergence["training"]["iterations"][kind]}
 
 
 def kept_groups(tables: Iterable[str], *studies: tuple[str, str], settings: Convention = "paper") -> list[str]:
-    """The folders in evidence/ that have networks of these studies, by their tables runs.csv.
+    """Return the folders in evidence/ that have networks of these studies, by their tables runs.csv.
 
-    Their tokens are drawn as the paper prints it, or as the released code has it. Raises InputError where one of these
-    is no such table.
+    A study is a vocabulary and its name. `settings` says whether tokens are drawn as the paper prints it, or as in the
+    released code. Raises InputError where one of the tables is no such table.
     """
     groups: dict[str, None] = {}
     for path in tables:

@@ -61,7 +61,10 @@ class RetrievalBatches:
         return self.assemble(*self.draw(iteration))
 
     def draw(self, iteration: int) -> tuple[Tensor, ...]:
-        """The random numbers of a batch: uniform ones and, for a Gaussian vocabulary, Gaussian ones."""
+        """Return the random numbers of a batch, float32: uniform ones `[S, M, C + n + 1]` for classes, slots, answer.
+
+        With a Gaussian vocabulary Gaussian ones `[S, M, n + 1, d]` follow, the noise of the items and of the query.
+        """
         task, device = self.task, str(self.table.device)
         S, M, n = len(self.seeds), self.batch, task.items
         generators = [_generator(device, seed, "batch", iteration) for seed in self.seeds]
@@ -75,7 +78,7 @@ class RetrievalBatches:
         return tuple(draws)
 
     def assemble(self, uniform: Tensor, *noise: Tensor) -> tuple[Tensor, Tensor]:
-        """The batch that these random numbers make."""
+        """Return the batch that the numbers of `draw` make: tokens `[S, M, T, d]` and labels to predict `[S, M]`."""
         task = self.task
         S, M, C = len(self.seeds), self.batch, task.classes_shown
         classes = _distinct(uniform[..., :C], task.classes)
@@ -156,7 +159,7 @@ def plain_set(novel: Novel) -> tuple[Tensor, Tensor]:
 
 
 def test_sets(task: RetrievalTask) -> list[tuple[int, int]]:
-    """The pair sets of the evaluation as (answer, twin), [a, b] and [b, a] for each pair."""
+    """Return the pair sets of the evaluation as (answer, twin), counted from 1: [a, b] and [b, a] for each pair."""
     pairs = [(task.position(a), task.position(b)) for a, b in PAIRS]
     return [order for a, b in pairs for order in ((a, b), (b, a))]
 
@@ -170,7 +173,11 @@ def _normal(task: RetrievalTask, shape: tuple[int, ...], generator: torch.Genera
 
 
 def _class_vectors(task: RetrievalTask, means: Tensor, common: Tensor) -> Tensor:
-    """Return (mu + a omega) / sqrt(1 + a^2) of anisotropy a (App. L), or mu / sqrt(1 + eps^2) before noise (App. J)."""
+    """Return the vectors of classes of these `means` [S, K, d], same shape.
+
+    They are (mu + a omega) / sqrt(1 + a^2) with anisotropy a and the `common` direction omega (App. L), or, in a
+    Gaussian vocabulary, mu / sqrt(1 + eps^2), to which each item adds its noise (App. J).
+    """
     if task.vocabulary == "gaussian":
         return means / math.sqrt(1 + task.noise**2)
     return (means + task.anisotropy * common) / math.sqrt(1 + task.anisotropy**2)

@@ -105,7 +105,10 @@ class RetrievalTask(Numbers):
 
 
 def for_vocabulary(name: str, numbers: Mapping[str, Any]) -> RetrievalTask:
-    """Return the task with vocabulary gaussian, fixed or isotropic, the fixed one without a common direction."""
+    """Return the task with vocabulary `gaussian`, `fixed`, or `isotropic`, which is fixed without a common direction.
+
+    `numbers` are the fields of `Numbers`; raises ValueError where they do not fit each other.
+    """
     if name == "isotropic":
         return RetrievalTask(**{**numbers, "vocabulary": "fixed", "anisotropy": 0.0})
     return RetrievalTask(**{**numbers, "vocabulary": name})

@@ -6,7 +6,7 @@ NAMES_SHOWN = {"bloom": "bloom-mini", "mpt": "mpt-mini", "falcon": "falcon-mini"
 
 
 def shown_name(model: str) -> str:
-    """Return what people read of a model: the key of `models` or `hub_models`, and of a small model another name."""
+    """Return what people read of a model: its name in the configuration, or another of a small model trained here."""
     return NAMES_SHOWN.get(model, model)
 
 

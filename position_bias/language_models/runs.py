@@ -35,9 +35,10 @@ def steps(config: Config) -> list[int]:
 
 
 def checkpoints(config: Config, models: Iterable[str], at: Iterable[int] | None = None) -> list[Checkpoint]:
-    """Every seed of the models at these steps of training, at the last where none are given.
+    """Return every seed of the models at the steps `at` of training, or at the last step where none are given.
 
-    Models of the hub are trained already, and stand at the last.
+    Models of the hub are trained already, and stand at the last step. Raises KeyError for a model that is not
+    configured.
     """
     last = config["training"]["steps"]
     steps_asked = [last] if at is None else list(at)

@@ -79,7 +79,7 @@ class Lengths:
             purposes[length.tokens] = purpose
 
     def by_purpose(self) -> list[tuple[str, Length]]:
-        """Every length with the key that it stands at."""
+        """Return every length with the key that it stands at below `lengths`."""
         more = [(f"more.{place}", length) for place, length in enumerate(self.more)]
         return [("heatmap", self.heatmap), ("standard", self.standard), ("long", self.long), *more]
 

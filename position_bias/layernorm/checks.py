@@ -50,8 +50,9 @@ def verdicts(
 ) -> pd.DataFrame:
     """Return verdicts in the schema of `judge.COLUMNS`, with keys; those on `decoders` have a scale of their own.
 
-    `theory` is the table of `checks_theory`, `random` that of `simulation.random_weights`, `trained` joins those of
-    `layernorm.training.train`, and `tests` those of retrieval networks.
+    `theory` is the table of `checks_theory.table`, `random` that of `simulation.random_weights`, `trained` joins those
+    of `training.train`, `grams` are measured Grams of language models, `tests` joins the tables of retrieval networks,
+    and `predicted` is the registry of predictions. Raises InputError where nothing is predicted of a statistic.
     """
     curves = accuracy_gaps.curves(tests[tests["encoding"] == "none"])
     by_statistic, models = predictions(predicted, "layernorm"), recency_of_models(grams)
@@ -196,18 +197,19 @@ def _seed_and_state(checkpoint: str) -> tuple[str, str]:
 def over_settings(
     name: str, setting: Mapping[str, object], networks: Mapping[Any, Sequence[Estimate]], **numbers: float
 ) -> Statistic:
-    """Estimates of networks, or of one less another (network, other), one for each of some settings.
+    """Return a statistic of estimates of networks, or of one less another (network, other), one for each setting.
 
-    `numbers` are a bound and margin of this sampling.
+    `numbers` are the bound and margin that belong to this much sampling.
     """
     columns = {network: pd.DataFrame(estimates)[NUMBERS].stack() for network, estimates in networks.items()}
     return Statistic(name, pd.DataFrame(columns), setting, least_favourable, numbers=numbers)
 
 
 def least_favourable(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """The estimate that speaks most against the prediction; the units of `values` are settings, each with NUMBERS.
+    """Return the estimate that speaks most against the prediction (`judge.worst`); it keeps its interval.
 
-    Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
+    The units of `values` are settings, each with NUMBERS. Raises ValueError where a number is not finite: as a row
+    without verdict it would not be missed among others.
     """
     value = worst(values.xs("measured", level=1), prediction, level).measured
     estimates = values.unstack()

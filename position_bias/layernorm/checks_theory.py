@@ -84,15 +84,18 @@ class Runs:
         }
 
     def recency(self, norm: Norm, rho: float, alpha: float, layer: int) -> Array:
-        """Recency of each sequence; layers count from 1."""
+        """Return the recency of each sequence in one layer, counted from 1, `[sequences]`."""
         return self.simulations[norm, rho, alpha].recency[:, layer - 1]
 
     def profile_recency(self, profile: str, mask: MaskName, rho: float, layer: int) -> Array:
-        """Recency of each sequence, with RMSNorm and embeddings of a profile; layers count from 1."""
+        """Return the recency of each sequence in one layer, counted from 1, with RMSNorm and embeddings of a profile.
+
+        The shape is `[sequences]`.
+        """
         return _profile(self.sampling, profile, mask, rho).recency[:, layer - 1]
 
     def close(self, layers: int = 1) -> float:
-        """How far means may be from theory, which is right up to 1/d a layer that attends: that and the noise.
+        """Return how far means may be from theory: 1/d for each layer that attends, and the noise.
 
         The noise is four standard errors of a mean cosine, whose deviation is about 1/sqrt(d) for one pair of tokens.
         """
@@ -130,12 +133,12 @@ def _mean(values: Array, level: float) -> Estimate:
 
 
 def _less(values: Sequence[Array], subtrahends: Sequence[Array]) -> list[Array]:
-    """Sequence by sequence, in every setting."""
+    """Return the difference of each two arrays, one of `values` less one of `subtrahends`, sequence by sequence."""
     return [minuend - subtrahend for minuend, subtrahend in zip(values, subtrahends, strict=True)]
 
 
 def _below_diagonal(scores: Array) -> Array:
-    """Entries j < i of `[n, n]`."""
+    """Return the entries j < i of scores `[n, n]`, `[n (n - 1) / 2]`."""
     return scores[np.tril_indices(scores.shape[-1], -1)]
 
 

@@ -145,7 +145,7 @@ def closed_form(table: pd.DataFrame) -> Figure:
     for (norm, residual), axes in row.items():
         of_panel = table[(table["norm"] == norm) & (table["residual"] == residual)]
         for _, look, curve in curves(of_panel, "anisotropy", looks):
-            _theory_over_points(axes, curve, "position", look._replace(width=1), every=KEYS_APART)
+            _theory_over_points(axes, curve, "position", look._replace(width=1), step=KEYS_APART)
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(5))
@@ -394,12 +394,12 @@ def _recursion(
 
 
 def _shaded_looks(values: pd.Series, symbol: str) -> dict[float, Look]:
-    """Looks of the values of a number, which has this symbol, without marks."""
+    """Return the looks of the values of a number that has this symbol, in shades, without marks."""
     return {value: Look(f"${symbol} = {value:g}$", colour, "") for value, colour in shades(values).items()}
 
 
 def _theory_over_points(axes: Axes, curve: pd.DataFrame, at: str, look: Look, step: int = 1, **mark: Any) -> None:
-    """A line of what theory predicts, over points of Monte Carlo with intervals, one of `every`."""
+    """Draw a line of what theory predicts, over every `step`-th point of Monte Carlo with its interval."""
     axes.plot(curve[at], curve["predicted"], look.line, color=look.colour, linewidth=look.width)
     points = curve.dropna(subset="measured").iloc[::step]
     error_bars(axes, points[at], points, look.colour, **mark)

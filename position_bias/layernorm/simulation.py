@@ -154,7 +154,7 @@ class _Moments:
         self._squares: Array = np.zeros((layers, n, n))
 
     def add(self, layer: int, earlier: int, values: Tensor) -> None:
-        """Count `values` [B, n, n] in, after `before` sequences."""
+        """Count `values` [B, n, n] of a layer in, after `earlier` sequences."""
         batch = len(values)
         centre = values.mean(0)
         variance = (values - centre).square_().mean(0).double().numpy()  # torch.var_mean takes ten times as long
@@ -215,10 +215,10 @@ class Sampling:
 
 
 def moments(profile: str, n: int) -> tuple[ByPosition, ByPosition]:
-    """Anisotropies and lengths of embeddings in a profile: one number for all of n tokens, or one for each.
+    """Return anisotropies and lengths of embeddings in a profile: one number for all of n tokens, or one for each.
 
     Anisotropy goes evenly from one of ANISOTROPIES to the other, length by even factors from one of LENGTHS to the
-    other; what does not change is PROFILE_ANISOTROPY and 1.
+    other; what does not change with the position is PROFILE_ANISOTROPY and 1.
     """
     ranges = {"anisotropy": np.linspace(*ANISOTROPIES, n), "length": np.geomspace(*LENGTHS, n)}
     moment, _, trend = profile.partition(" ")
@@ -232,7 +232,7 @@ def moments(profile: str, n: int) -> tuple[ByPosition, ByPosition]:
 def score_maps(
     tokens: int, width: int, layers: int, strength: float, alphas: Sequence[float], sequences: int, seed: int
 ) -> dict[str, Array]:
-    """Mean scores `[layers, tokens, tokens]` with residual 1, named norm/anisotropy, for every norm."""
+    """Return mean scores `[layers, tokens, tokens]` with residual 1, by norm/anisotropy, of every norm."""
     maps = {}
     for norm, alpha in product(NORMS, alphas):
         decoder = Decoder(tokens, width, layers, 1.0, strength, norm)
@@ -268,20 +268,20 @@ def evenly(step: float, last: float) -> list[float]:
     return [round(count * step, 12) for count in range(math.floor(round(last / step, 9)) + 1)]
 
 
-def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], simulated: Sequence[float]) -> pd.DataFrame:
+def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], points: Sequence[float]) -> pd.DataFrame:
     """Return recency of layer-2 scores with norm against anisotropy, for residuals 0, 1/2, 1 and 2.
 
     Columns residual, anisotropy, predicted (the closed form at this width), limit (at infinite width), measured, low,
-    high. Measured are only the anisotropies in `simulated`; elsewhere stands NaN.
+    high. Measured are only the anisotropies in `points`; elsewhere stands NaN.
     """
     rows: list[dict[str, Any]] = []
-    for residual, alpha in product(WIDER_RESIDUALS, sorted({*alphas, *simulated})):
+    for residual, alpha in product(WIDER_RESIDUALS, sorted({*alphas, *points})):
         closed_form, limit = (
             recency(theory.second_scores(sampling.tokens, alpha, residual, sampling.strength, norm=True, width=width))
             for width in (sampling.width, None)
         )
         row = {"residual": residual, "anisotropy": alpha, "predicted": float(closed_form), "limit": float(limit)}
-        if alpha in simulated:
+        if alpha in points:
             values = sampling.run("rms", residual, alpha, layers=2).recency[:, 1]
             row |= zip(ESTIMATE_COLUMNS, map(float, mean_and_interval(values, sampling.level)), strict=True)
         rows.append(row)
@@ -416,7 +416,7 @@ def _mask(n: int) -> Tensor:
 
 
 def _batches(sequences: int, numbers: int) -> Iterator[int]:
-    """Sizes of batches of `sequences` that hold `each` numbers a tensor."""
+    """Yield the sizes of batches of `sequences` sequences, where a tensor takes so many `numbers` for each of them."""
     size = max(1, BATCH // numbers)
     for start in range(0, sequences, size):
         yield min(size, sequences - start)

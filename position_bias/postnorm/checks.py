@@ -61,7 +61,7 @@ def scheme_statistics(
     averaging: pd.DataFrame,
     stability: pd.DataFrame,
 ) -> Iterator[Statistic]:
-    """Yield all that `checks` judges, of the tables that it takes."""
+    """Yield the statistics that `scheme_checks` judges, from the tables that it takes."""
     minimal, of_minimal = (table["task"].map(part_of) == MINIMAL for table in (tests, averaging))
     yield from _set_complement(tests[minimal])
     yield from _legal(tests[minimal])
@@ -82,10 +82,12 @@ def _by_scheme(tests: pd.DataFrame, units: str | list[str] = "seed") -> pd.DataF
 
 
 def _longer(tests: pd.DataFrame) -> pd.DataFrame:
+    """Return the tests of sequences that are longer than those of training."""
     return tests[tests["length"] > tests["trained"]]
 
 
 def _at(tests: pd.DataFrame) -> pd.DataFrame:
+    """Return the tests of sequences that are as long as those of training."""
     return tests[tests["length"] == tests["trained"]]
 
 
@@ -160,7 +162,10 @@ def _slopes(curves: pd.DataFrame, scale: Callable[[Array], Array]) -> pd.DataFra
 
 
 def _asymmetry(curves: pd.DataFrame, v: int) -> pd.DataFrame:
-    """Mean of ln value(v - s) - ln value(s) over s < v/2 where both have a logarithm: seeds down, SCHEMES across."""
+    """Return the mean of ln gap(v - s) - ln gap(s) over s < v/2 with both gaps above 0: seeds down, SCHEMES across.
+
+    `curves` has the gap by length s. The mean is 0 where the gap is symmetric about v/2, as C/sqrt(s(v-s)) is.
+    """
     values = curves.pivot(index=["seed", "scheme"], columns="length", values="value")
     logs = values.where(values > 0).apply(np.log)
     lower = [s for s in range(1, v) if 2 * s < v and {s, v - s} <= set(logs)]
@@ -333,6 +338,6 @@ def _trouble(losses: pd.DataFrame, norms: pd.DataFrame) -> tuple[pd.Series, pd.S
 
 
 def evidence(tests: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
-    """Tests by length of the networks of long trainings, and what made them, for evidence/."""
+    """Return what evidence/ keeps of long trainings: their tests by length (tests), and what made them (runs)."""
     columns = tests.drop(columns=["device", "torch"]).round({"value": 6})
     return {"tests": columns.assign(scale=scale), "runs": runs.round({"value": 6}).assign(scale=scale)}

@@ -79,10 +79,11 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
 
 
 def resharpening(tests: pd.DataFrame, level: float) -> Figure:
-    """Which law the gap g follows, by vocabulary: flat in the first column is C/s, in the second C/sqrt(s(v-s)).
+    """Draw which law the gap g follows, a row for each vocabulary v, against the number s of tokens present.
 
-    The third column is attention: the largest weight of a row times s, 1 where attention is uniform. Means over seeds
-    with bands of t-intervals; trained lengths are shaded.
+    The first column has g s, which is flat where g = C/s; the second g sqrt(s(v-s)), which is flat where g is
+    C/sqrt(s(v-s)). The third column has the largest attention weight of a row times s, 1 where attention is uniform.
+    Lines are means over seeds with bands of t-intervals; trained lengths are shaded.
     """
     tasks = _by_vocabulary(tests)
     titles = {

@@ -47,7 +47,7 @@ class Trial(NamedTuple):
 
 
 def experiments(postnorm: PostNorm) -> dict[str, list[Trial]]:
-    """The trials of each experiment: a task of the configuration, or what is varied."""
+    """Return the trials of each experiment by its name: a task of the configuration, or what the experiment varies."""
     tasks = [*postnorm["set_complement"]["lengths"], *postnorm["languages"]["lengths"]]
     stability_grid, sweep_grid = postnorm["stability"], postnorm["sweep"]["stability"]
     return {
@@ -67,22 +67,28 @@ def part_of(task: str) -> str:
 
 
 def vocabulary(task: str) -> int:
-    """The tokens of a Set Complement Task, by its name."""
+    """Return v, the tokens of a Set Complement Task, from its name `set-complement-V`."""
     return int(task.removeprefix(COMPLEMENT))
 
 
 def bin_of(length: npt.ArrayLike, trained_length: npt.ArrayLike) -> npt.NDArray[np.str_]:
-    """Return the bin of every length, where `trained` is L: of BINS, whose upper ends belong to them."""
+    """Return the bin of BINS that every length lies in, same shape.
+
+    Bins are multiples of L, which is `trained_length`; the upper end of a bin belongs to it. Both arguments broadcast.
+    """
     return np.array(BINS)[np.searchsorted(_EDGES, np.asarray(length) / np.asarray(trained_length), side="left")]
 
 
 def minimal(inputs: int) -> Numbers:
-    """The minimal transformer of the Set Complement Task: one layer, one head, attention only, d = v - 1."""
+    """Return the size of the minimal transformer of v = `inputs` tokens: one layer, one head, no MLP, d = v - 1."""
     return {"layers": 1, "width": inputs - 1, "heads": 1, "hidden": 0}
 
 
 def recipe(postnorm: PostNorm, iterations: int, learning_rate: float, decay: bool = True) -> Numbers:
-    """AdamW with linear warmup over a share of the iterations, then linear decay."""
+    """Return the fields of `ensemble.Recipe`: linear warmup over a share of the iterations, then linear decay.
+
+    With `decay` false the learning rate stays constant after the warmup.
+    """
     return {
         "iterations": iterations,
         "learning_rate": learning_rate,
@@ -93,12 +99,15 @@ def recipe(postnorm: PostNorm, iterations: int, learning_rate: float, decay: boo
 
 
 def setting(postnorm: PostNorm, length: int, batch: int, longest: int) -> Numbers:
-    """Sequences of training and of tests."""
+    """Return the fields of `training.TrialSetting`: training sequences, and the `longest` test sequences."""
     return {"length": length, "batch": batch, "longest": longest, "sequences": postnorm["test_sequences"]}
 
 
 def by_scheme(postnorm: PostNorm, task: str) -> list[Trial]:
-    """Every scheme at its own learning rate; on a set and its complement, of the minimal transformer."""
+    """Return the trials of a task of the configuration, one for each scheme, at the learning rate of that scheme.
+
+    On a Set Complement Task the network is the `minimal` transformer.
+    """
     if task in postnorm["set_complement"]["lengths"]:
         part, rates = postnorm["set_complement"], postnorm["set_complement"]["learning_rate"][task]
         size, longest = minimal(vocabulary(task)), vocabulary(task) - 1
@@ -142,7 +151,10 @@ def by_width(postnorm: PostNorm) -> list[Trial]:
 
 
 def by_depth(postnorm: PostNorm) -> list[Trial]:
-    """Brackets of little depth, for tests on deeper ones of the same length; all else is as for the languages."""
+    """Return the trials on brackets of little depth, which are tested on deeper ones of the same length.
+
+    All else is as for the first task of the languages.
+    """
     kinds, depth, length = (postnorm["depth"][name] for name in ("kinds", "trained", "length"))
     return [
         trial._replace(
@@ -155,7 +167,7 @@ def by_depth(postnorm: PostNorm) -> list[Trial]:
 
 
 def by_average(postnorm: PostNorm) -> list[Trial]:
-    """Averages of the weights, at a constant and a decaying learning rate."""
+    """Return the trials in which weights are averaged, at a constant and at a decaying learning rate (section 4.5)."""
     numbers, languages = postnorm["averaging"], postnorm["languages"]
     tasks = [
         *(
@@ -182,7 +194,10 @@ def by_average(postnorm: PostNorm) -> list[Trial]:
 
 
 def stability(postnorm: PostNorm, grid: Mapping[str, Any], seeds: Iterable[int]) -> list[Trial]:
-    """A shallow and a deep network without warmup, at the schemes and learning rates that are `varied`."""
+    """Return the trials of a shallow and a deep network without warmup, at the schemes and learning rates of `grid`.
+
+    Each is trained from every one of the `seeds`, and goes on where its loss is no longer finite.
+    """
     task, length = next(iter(postnorm["set_complement"]["lengths"].items()))
     numbers, batch = postnorm["stability"], postnorm["set_complement"]["batch"]
     without_warmup = {**postnorm, "warmup": 0}
@@ -204,7 +219,10 @@ def stability(postnorm: PostNorm, grid: Mapping[str, Any], seeds: Iterable[int])
 
 
 def sweep(postnorm: PostNorm) -> list[Trial]:
-    """Several learning rates and numbers of iterations, on seeds of their own, tested at trained lengths."""
+    """Return the trials of several learning rates and numbers of iterations, on seeds of their own.
+
+    They are tested at trained lengths, and show which learning rates the configuration should have.
+    """
     numbers, tasks = postnorm["sweep"], [*postnorm["set_complement"]["lengths"], *postnorm["sweep"]["languages"]]
     return [
         trial._replace(

@@ -28,7 +28,7 @@ class Sequences:
     legal: Tensor  # bool [S, M, T, outputs]
 
     def to_device(self, device: str, part: slice = slice(None)) -> "Sequences":
-        """All sequences, or a part of those of every seed, on a device."""
+        """Return all sequences, or a `part` of those of every seed, on a device."""
         values = None if self.values is None else self.values[:, part].to(device)
         return Sequences(self.tokens[:, part].to(device), values, self.legal[:, part].to(device))
 
@@ -47,7 +47,10 @@ class SequenceTask:
 
 
 def set_complement(vocabulary: int) -> SequenceTask:
-    """Distinct tokens in random order; legal are those that have not been yet. At least one has to be left."""
+    """Return the task whose sequences are distinct tokens in random order; legal is every token that has not come yet.
+
+    Sequences have at most `vocabulary` - 1 tokens, so that one is left.
+    """
     name = f"set-complement-{vocabulary}"
 
     def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
@@ -60,7 +63,10 @@ def set_complement(vocabulary: int) -> SequenceTask:
 
 
 def maximum(classes: int) -> SequenceTask:
-    """Random classes, each with a priority uniform in [0, 1); legal is the class of the greatest priority so far."""
+    """Return the task whose tokens are random classes, each with a priority uniform in [0, 1).
+
+    Legal is the class of the greatest priority so far.
+    """
     name = f"maximum-{classes}"
 
     def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
@@ -103,12 +109,12 @@ class Nested:
 
     @property
     def deep_language(self) -> Language:
-        """The Dyck language whose depth no sequence exhausts."""
+        """Return the Dyck language of the same kinds that is deeper than any sequence can get."""
         return languages.dyck(self.kinds, self.longest + 1)
 
     @property
     def task(self) -> SequenceTask:
-        """Prefixes as `formal` has them for the Dyck language of that depth."""
+        """Return the task with the prefixes of the Dyck language of `depth` (`formal`) and the outputs of `legal`."""
         shallow = formal(languages.dyck(self.kinds, self.depth))
 
         def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
@@ -133,12 +139,15 @@ class Nested:
 
 
 def nested(name: str) -> Nested:
-    """`nested-2-3-16` has brackets of 2 kinds, to a depth of 3, in at most 16 symbols."""
+    """Return the brackets of a name: `nested-2-3-16` has 2 kinds, nested to a depth of 3, in at most 16 symbols."""
     return Nested(*map(int, re.findall(r"\d+", name)))
 
 
 def task(name: str) -> SequenceTask:
-    """The task of a name: `set-complement-16`, `maximum-10`, a language as `languages.language` has it, or `nested`."""
+    """Return the task of a name: `set-complement-16`, `maximum-10`, `nested-2-3-16`, or a language such as `tomita-5`.
+
+    Raises ValueError as `languages.language` does.
+    """
     match name.split("-"):
         case "set", "complement", vocabulary:
             return set_complement(int(vocabulary))
@@ -226,5 +235,5 @@ def _spoiling(language: Language, symbols: Tensor, states: Tensor) -> Tensor:
 
 
 def _with_begin(language: Language, symbols: Tensor) -> Tensor:
-    """With the begin token in front."""
+    """Return tokens `[S, M, T + 1]`: the symbols `[S, M, T]` with the begin token in front."""
     return functional.pad(symbols, (1, 0), value=language.symbols)

@@ -83,7 +83,7 @@ def run(trials: Sequence[Trial], names: Sequence[str], place: Place) -> dict[str
 
 
 def networks(trial: Trial, device: str) -> Networks:
-    """Return the networks of a trial."""
+    """Return the networks that a trial trains, with their task, architecture and sequences."""
     task, (placement, final) = tasks.task(trial.task), SCHEMES[trial.scheme]
     architecture = Architecture(
         task.size, task.size, placement=placement, final_norm=final, has_values=task.has_values, **trial.size
@@ -180,7 +180,7 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
 
 
 def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Sequences) -> Tensor:
-    """The QUANTITIES of every sequence and position, `[quantities, S, M, T]`."""
+    """Return the QUANTITIES (`evaluate`) of every sequence and position, `[quantities, S, M, T]`, float32."""
     traces: list[AttentionTrace] = []
     logits = decoder.logits(weights, network, sequences.tokens, sequences.values, traces.append)
     legal = sequences.legal
@@ -215,7 +215,10 @@ def _auc_rows(weights: Mapping[str, Tensor], networks: Networks, language: Langu
 
 
 def area_under_curve(positives: Tensor, negatives: Tensor) -> float:
-    """ROC AUC: how often one of `above` [m] exceeds one of `below` [n], where ties count half; NaN without either."""
+    """Return the ROC AUC: how often one of `positives` [m] exceeds one of `negatives` [n], where ties count half.
+
+    It is NaN where one of them is empty.
+    """
     difference = positives[:, None] - negatives
     return float(((difference > 0).double() + (difference == 0) / 2).mean())
 
@@ -232,7 +235,10 @@ def _lengths_to_classify(language: Language, setting: TrialSetting) -> list[int]
 
 
 def least_probability(weights: Mapping[str, Tensor], network: Architecture, tokens: Tensor) -> Tensor:
-    """Of what follows each token, and of the end at last: log probability `[S, M]`, the lowest; tokens `[S, M, T]`."""
+    """Return the lowest log probability (nats) that a network gives to any symbol of a sequence or its end, `[S, M]`.
+
+    `tokens` [S, M, T] begin with the begin token.
+    """
     log_p = decoder.logits(weights, network, tokens).log_softmax(-1)
     end = torch.full_like(tokens[..., :1], network.outputs - 1)
     next_tokens = torch.cat([tokens[..., 1:], end], -1)

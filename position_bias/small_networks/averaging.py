@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def share(iteration: int, exponent: float) -> float:
-    """Return (10 + t)^-exponent; 10 is the paper's rho, and its gamma is 1."""
+    """Return (10 + t)^-`exponent` for iteration t; 10 is the paper's rho, and its gamma is 1."""
     return float((10 + iteration) ** -exponent)
 
 

@@ -174,7 +174,7 @@ def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int)
 
 
 def _gradients(loss: Loss, parameters: Parameters, *batch: Tensor) -> list[Tensor]:
-    """Losses and gradient norms over all parameters, `[2, members]`, then the gradient of every parameter."""
+    """Return losses and gradient norms over all parameters, `[2, members]`, then the gradient of every parameter."""
     of_member = loss(parameters, *batch)
     leaves = [*parameters.values()]
     gradients = [value.contiguous() for value in torch.autograd.grad(of_member.sum(), leaves, materialize_grads=True)]
@@ -244,7 +244,7 @@ def _report_diverged(
 ) -> dict[int, int]:
     """Return the members with a loss or an observation that is not finite, and the first iteration with one.
 
-    Warn of those that were not `before` known to have diverged.
+    Warn of those that are not among the `earlier` ones.
     """
     first: dict[int, int] = {}
     losses, observations = history["watched"][:, 0], history["observed"]

@@ -26,5 +26,5 @@ class NetworkSize:
 
 
 def seeds_of_sweep(count: int) -> range:
-    """Return the seeds of a sweep."""
+    """Return the seeds of a sweep, which no other training has."""
     return range(SWEPT_FROM, SWEPT_FROM + count)

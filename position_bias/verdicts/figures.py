@@ -40,9 +40,10 @@ COLOURS: dict[str, Colour] = {  # of verdicts, in their order: each is lighter t
 
 
 def counts(table: pd.DataFrame) -> Figure:
-    """A bar for each kind of claim of each paper, whose parts count verdicts. `table` is a scorecard.
+    """Draw a bar for each kind of claim of each paper, whose parts count the verdicts.
 
-    Claims that are not counted are left out.
+    `table` is a scorecard, as `scorecard.scorecard` returns it. Claims that are not counted (column doubted) are left
+    out.
     """
     claims = table[~table["doubted"].astype(bool)]
     total = claims["verdict"].value_counts().reindex(list(COLOURS), fill_value=0)

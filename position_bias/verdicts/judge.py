@@ -70,19 +70,22 @@ Estimator = Callable[[pd.Series, Prediction, float], Estimate]  # of the units' 
 
 
 def student(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """The mean over independent units with Student's interval; units without a value are left out."""
+    """Estimate the mean over independent units with Student's interval of `level`; units without a value are left out.
+
+    `values` has one number for each unit, in the units of the statistic. The prediction is not looked at.
+    """
     present = values.dropna().to_numpy(float)
     mean, low, high = map(float, mean_and_interval(present, level))
     return Estimate(mean, low, high, len(present), len(values) - len(present))
 
 
 def resampled_interval(resamples: npt.ArrayLike, n: int, level: float) -> tuple[Array, Array]:
-    """Percentiles over resamples of n units, `[R, ...]` -> two of `[...]`.
+    """Return the ends of the interval of `level` from resamples of `n` units, `[R, ...]` -> two of `[...]`, float64.
 
-    Resamples of few units spread less than samples do, and normal quantiles are too small for them. Where n is
-    below ENOUGH, percentiles are therefore taken as far out as Student's interval lies: the expanded percentile
-    interval (Hesterberg 2015, What teachers should know about the bootstrap, Section 5). It is the same on every scale,
-    as percentiles are. `resamples` has the R resamples first; `level` is that of the interval.
+    Resamples of few units spread less than samples do, and normal quantiles are too small for them. Where n is below
+    ENOUGH, percentiles are therefore taken as far out as Student's interval lies: the expanded percentile interval
+    (Hesterberg 2015, What teachers should know about the bootstrap, Section 5). It is the same on every scale, as
+    percentiles are. Otherwise they are plain percentiles.
     """
     if 1 < n < ENOUGH:
         tail = float(ndtr(-np.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1)))
@@ -91,7 +94,10 @@ def resampled_interval(resamples: npt.ArrayLike, n: int, level: float) -> tuple[
 
 
 def percentiles(n: int) -> Estimator:
-    """The interval of resamples of `n` documents or contexts; the unit ESTIMATE is the value itself."""
+    """Make the estimator that takes its interval from resamples of `n` documents or contexts (`resampled_interval`).
+
+    The values that it is given have one number for each resample; at the index ESTIMATE stands the value itself.
+    """
 
     def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
         low, high = map(float, resampled_interval(values[values.index != ESTIMATE], n, level))
@@ -101,7 +107,11 @@ def percentiles(n: int) -> Estimator:
 
 
 def given(n: int, *, known: bool = False) -> Estimator:
-    """What was estimated before, over `n` units: the values are those of GIVEN; see `Estimate` on what is `known`."""
+    """Make the estimator of what was estimated before, over `n` units.
+
+    The values that it is given are the value and the ends of its interval, by the names of GIVEN. `known` says that
+    these ends are known numbers, as in `Estimate`.
+    """
 
     def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
         value, low, high = (float(values.loc[name]) for name in GIVEN)
@@ -111,15 +121,20 @@ def given(n: int, *, known: bool = False) -> Estimator:
 
 
 def published(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """A number that was published, or follows from published ones without sampling: it is known, and has no width."""
+    """Return a number that was published, or follows from published ones without sampling.
+
+    It is known, and its interval has no width. `values` has this one number; raises ValueError where it has more.
+    """
     (value,) = map(float, values)
     return Estimate(value, value, value, 1, known=True)
 
 
 def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """Of numbers that are worked out, one a unit, the one that keeps least to the prediction; it has no width.
+    """Return the one of the numbers that speaks most against the prediction, without an interval.
 
-    Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
+    `values` has one computed number for each unit, such as a draw or a setting. Against `<` speaks the largest of them,
+    against `>` the smallest, against `=` the one that is farthest from the bound. Raises ValueError where a number is
+    not finite: as a row without verdict it would not be missed among others. Raises KeyError for the relation `!=`.
     """
     if not np.isfinite(values).all():
         raise ValueError(f"{values.name}: {values[~np.isfinite(values)].iloc[0]} is no number that can be judged")
@@ -130,7 +145,7 @@ def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
 
 
 def worst_among(n: int) -> Estimator:
-    """As `worst`, of numbers that are each the worst among `n`."""
+    """Make the estimator that does as `worst`, of numbers that are each the worst among `n`; it counts n."""
     return lambda values, prediction, level: worst(values, prediction, level)._replace(n=n)
 
 
@@ -162,9 +177,11 @@ class Statistic:
 def judge(
     statistics: Iterable[Statistic], predictions: Mapping[str, list[Prediction]], level: float = np.nan
 ) -> Iterator[dict[str, object]]:
-    """The row of each prediction of each statistic, in the schema of COLUMNS.
+    """Yield the row of each prediction of each statistic, in the schema of COLUMNS and KEYS without paper and scale.
 
-    Without `level` no estimator may need one. Raises InputError where nothing is predicted of a statistic.
+    `predictions` has those of a wing by the name of their statistic (`registry.predictions`); `level` is that of the
+    intervals. Without `level` no estimator may need one. A prediction on a network that the table of its statistic
+    lacks has no row. Raises InputError where nothing is predicted of a statistic.
     """
     for statistic in statistics:
         if statistic.name not in predictions:
@@ -176,12 +193,12 @@ def judge(
 
 
 def by_itself(prediction: Prediction, low: float, high: float) -> Word:
-    """What an interval says alone; a quantity that is not defined at this scale has one of NaN."""
+    """Return the word that an interval says by itself about a prediction; of an interval of NaN it is UNTESTABLE."""
     return word_of_interval(prediction.relation, prediction.bound, prediction.margin, low, high)
 
 
 def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
-    """A network less the other one, unit by unit; None where the table has no column of one of them."""
+    """Return the values of a network less those of the other one, by unit; None where the table lacks one of them."""
     if (network, other) in table:
         return table[network, other]
     if not {network, other} - {""} <= set(table):
@@ -190,7 +207,11 @@ def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
 
 
 def _values_of_new_units(values: pd.Series, units: Sequence[pd.Series]) -> tuple[pd.Series, int]:
-    """The values of units that nobody had seen, where these are enough; else of all, and how many had been seen."""
+    """Return the values of the units that nobody had seen, and 0, where there are at least LEAST_SEEDS of them.
+
+    Otherwise return all values, and how many of them had been seen. `units` says of each network that is compared, unit
+    by unit, whether its result was known before the prediction was written. The unit is the last level of the index.
+    """
     marks = [of_network.reindex(values.index, fill_value=False) for of_network in units]
     seen_values = np.logical_or.reduce(marks) & values.notna()
     of_unit = values.index.get_level_values(-1)
@@ -200,6 +221,7 @@ def _values_of_new_units(values: pd.Series, units: Sequence[pd.Series]) -> tuple
 
 
 def _row(statistic: Statistic, prediction: Prediction, values: pd.Series, level: float) -> dict[str, object]:
+    """Return the row of one prediction of a statistic, as `judge` yields it, from the `values` of its units."""
     network, other = prediction.network, prediction.other
     units = [statistic.seen[name] for name in (network, other) if name in statistic.seen]
     for marks in units:
@@ -245,22 +267,25 @@ def _networks_behind(statistic: Statistic, columns: Sequence[str]) -> list[str]:
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:
-    """Make rows of the judge on one paper a table in the common schema, with their keys."""
+    """Return rows of the judge as a table of checks, with this paper and scale: columns COLUMNS and KEYS."""
     complete = [{"paper": paper, "scale": scale, **row} for row in rows]
     return pd.DataFrame(complete, columns=[*COLUMNS, *KEYS])
 
 
 def keys(rows: pd.DataFrame) -> pd.Series:
-    """What tells the quantities of rows apart, as one text for each."""
+    """Return a text for each row that is the same for rows of the same quantity: their cells in KEYS, a line each."""
     cells = rows[list(KEYS)].astype(object).fillna("")
     return pd.Series(["\n".join(row) for row in cells.itertuples(index=False, name=None)], index=rows.index)
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of checks for people: without the keys and what they are of, which its sentences say."""
+    """Return a table of checks as people read it, without KEYS and without the column `of`."""
     return table.drop(columns=[*KEYS, "of"], errors="ignore")
 
 
 def drop_untestable(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that have a measurement: what a long run leaves out is not reported as missing a second time."""
+    """Return the rows of a table of checks that have a measurement.
+
+    It is for long runs: what such a run leaves out is not reported as missing a second time.
+    """
     return table[table["verdict"] != UNTESTABLE]

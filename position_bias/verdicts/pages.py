@@ -63,11 +63,13 @@ def scorecard_outputs(
     level: float,
     trained: Mapping[str, str],
 ) -> dict[str, pd.DataFrame | str]:
-    """The scorecard, the same of our additions, and every comparison behind both.
+    """Return the scorecard, that of our additions, and every comparison behind both, by the names of the outputs.
 
-    Tables are csv, additions and comparisons, pages md, additions_md and comparisons_md, and txt is a text. `checks`
-    are the tables of checks in the order of the two registries; `published` is published/values.csv. `trained` tells
-    by paper for how long the default run trains. Raises InputError as `scorecard.scorecard` does.
+    `checks` are the tables of checks, in the order in which the registries name them first. `claims`, `additions` and
+    `published` are the files of that name in published/, the last values.csv; `level` is that of the intervals;
+    `trained` tells by paper for how long the default run trains. Tables are csv, additions and comparisons; pages in
+    Markdown are md, additions_md and comparisons_md; txt is a text for a terminal. Raises InputError as
+    `scorecard.scorecard` and the readers of the registries do.
     """
     claims_and_additions = (*registry.every_claim(claims), *registry.every_addition(additions))
     by_name = dict(zip(registry.claim_tables(claims_and_additions), checks, strict=True))
@@ -90,27 +92,30 @@ def scorecard_outputs(
 
 
 def told_scale(row: Mapping[Hashable, Any], scale: str = "") -> str:
-    """The scale of a verdict in words, or another one of a claim: the default run is told by how long it trains."""
+    """Return a scale in words: that of the verdict in a row of a scorecard, or another `scale` of the same claim.
+
+    The default run is told by how long it trains, where the row says so (column `default run`).
+    """
     scale = scale or row["scale"]
     length = row.get("default run")
     return length if scale == DEFAULT and isinstance(length, str) and length else SCALE_NAMES[scale]
 
 
 def as_stated(table: pd.DataFrame) -> pd.Series:
-    """What each claim of a scorecard says, with a mark where its source may not say what the paper says."""
+    """Return the statement of each claim of a scorecard, with a mark where the paper may not make it."""
     return table["statement"].where(~table["doubted"].astype(bool), table["statement"] + " (does the paper say so?)")
 
 
 def headings(table: pd.DataFrame) -> pd.Series:
-    """The heading that each claim of a scorecard stands under, in their order."""
+    """Return the heading that each claim of a scorecard stands under, as a categorical in the order of the headings."""
     names = table["whose"].map(HEADINGS).where(~table["doubted"].astype(bool), NOT_COUNTED)
     return names.astype(pd.CategoricalDtype([*HEADINGS.values(), NOT_COUNTED]))
 
 
 def scales(table: pd.DataFrame) -> pd.Series:
-    """The scale of each verdict in words, in brackets where it is smaller than the one that the claim is about.
+    """Return the scale of each verdict of a scorecard in words, in brackets where it is smaller than that of the claim.
 
-    What needs no scale, and what has no verdict, has none.
+    It is "" for a claim that no scale limits, and for one that is not testable.
     """
     names = table["scale"].map(SCALE_NAMES)
     in_brackets = names.where(table["own scale"].astype(bool), "(" + names + ")")
@@ -118,21 +123,21 @@ def scales(table: pd.DataFrame) -> pd.Series:
 
 
 def verdict_counts(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims have each verdict: a row for each kind of claim and scale, papers and other sources apart."""
+    """Return how many claims have each verdict, a column each, by heading, kind of claim and scale, a row each."""
     kinds = table["kind"].map(KIND_NAMES).astype(pd.CategoricalDtype([*KIND_NAMES.values()]))
     count = pd.crosstab([headings(table).rename(""), kinds, scales(table)], table["verdict"])
     return count.reindex(columns=list(VERDICT_HEADINGS), fill_value=0).rename(columns=VERDICT_HEADINGS)
 
 
 def tally(table: pd.DataFrame) -> str:
-    """The headline table in Markdown: kinds of claims by verdicts, with the scale; a scale in brackets is too small."""
+    """Return `verdict_counts` in Markdown; a scale in brackets is smaller than that of the claims."""
     count = verdict_counts(table).replace(0, "").reset_index()
     count[""] = count[""].astype(str).mask(count[""].duplicated(), "")
     return count.to_markdown(index=False) + "\n"
 
 
 def short(table: pd.DataFrame) -> str:
-    """Ten lines for a terminal: how many claims of each kind hold, fail and so on."""
+    """Return ten lines for a terminal: how many claims of each kind hold, fail and so on."""
     groups = {heading: (headings(table) == heading) for heading in HEADINGS.values()}
     of_papers = groups.pop(HEADINGS[WHOSE[0]])
     kinds = {f"papers: {KIND_NAMES[kind]}": of_papers & (table["kind"] == kind) for kind in KINDS}
@@ -147,7 +152,7 @@ def short(table: pd.DataFrame) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """The scorecard for people, in Markdown: a heading for each paper, and an entry with its parts for each claim."""
+    """Return the scorecard in Markdown: a heading for each paper, and an entry with its parts for each claim."""
     lines, of_paper = [INTRODUCTION], ""
     for row, statement, scale in zip(table.to_dict("records"), as_stated(table), scales(table), strict=True):
         if row["paper"] != of_paper:
@@ -159,7 +164,7 @@ def page(table: pd.DataFrame) -> str:
 
 
 def page_of_additions(table: pd.DataFrame) -> str:
-    """Our additions for people, in Markdown: a heading for each question, and an entry that answers it."""
+    """Return our additions in Markdown: a heading for each question, and an entry that answers it."""
     lines = [ADDITIONS]
     for row, scale in zip(table.to_dict("records"), scales(table), strict=True):
         lines.append(f'\n<a id="{row["claim"]}"></a>\n\n## {row["question"]}\n')
@@ -189,7 +194,10 @@ def _parts(row: Mapping[Hashable, Any], finding: str) -> Iterator[str]:
 
 
 def readable_comparisons(table: pd.DataFrame) -> pd.DataFrame:
-    """Write comparisons for people: a line each, in the order of the claims."""
+    """Return comparisons as people read them, a row each, in the order of the claims.
+
+    `table` is that of `scorecard.comparisons`. A word in brackets is of a scale that does not decide.
+    """
     rows = table.to_dict("records")
     return pd.DataFrame(
         {
@@ -212,7 +220,10 @@ def _figures(targets: str) -> Iterator[str]:
 
 
 def prediction(row: Mapping[Hashable, Any]) -> str:
-    """The relation, bound and margin of a row, and a word where no printed digit tells its value from the bound."""
+    """Return the relation, bound and margin of a row of checks as a text.
+
+    Where no printed digit tells the value from the bound, the text says which of them is larger.
+    """
     margin = f", margin {row['margin']:.3g}" if row["margin"] else ""
     alike = row["relation"] != "=" and f"{row['measured']:.3g}" == f"{row['bound']:.3g}"
     side = "larger" if row["measured"] > row["bound"] else "smaller"
@@ -221,9 +232,10 @@ def prediction(row: Mapping[Hashable, Any]) -> str:
 
 
 def findings(table: pd.DataFrame, additions: pd.DataFrame) -> str:
-    """What the report of a run opens with, in reStructuredText, for a file in a folder beside figures/.
+    """Return what the report of a run opens with, in reStructuredText, for a file in a folder beside figures/.
 
-    Takes the scorecard and that of our additions.
+    `table` is the scorecard, `additions` that of our additions. Raises KeyError where one of FINDINGS is not among
+    them.
     """
     claims_and_additions = pd.concat([table, additions])
     by_claim = claims_and_additions.assign(trained=scales(claims_and_additions)).set_index("claim")

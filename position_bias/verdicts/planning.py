@@ -32,10 +32,11 @@ class UnitsNeeded(NamedTuple):
 
 
 def units_needed(row: Row, open_rows: int, level: float, strict: float) -> UnitsNeeded:
-    """The fewest units with which a row of an interval of `level` would be decided by one of `strict`.
+    """Return the fewest units with which an open row would be decided.
 
-    The row is taken to lie where it was seen; its power against the nearest bound has to be 1 - MISSED / `open_rows`.
-    Beyond MOST_UNITS the number is infinite.
+    The row has an interval of `level`, and would be decided by one of `strict`. It is taken to lie where it was
+    measured. Its power against the nearest edge of the margin has to be 1 - MISSED / `open_rows`, so that all open rows
+    together are decided with a probability of 1 - MISSED at least. More than MOST_UNITS is infinite.
     """
     low, high, n, bound, margin = row
     error = (high - low) / 2 / float(t_quantile((1 + level) / 2, n - 1))
@@ -52,7 +53,11 @@ def units_needed(row: Row, open_rows: int, level: float, strict: float) -> Units
 
 
 def range_needed(rows: Sequence[Row], unit: str, level: float, strict: float) -> str:
-    """In words, what would decide the open `rows` of a claim, in units of this name; levels as in `units_needed`."""
+    """Return in words how many units would decide all the open `rows` of a claim, or why no number does (NEVER).
+
+    `unit` is the name of the units; levels are as in `units_needed`. The range is over SPREADS of the interval of the
+    spread.
+    """
     of_rows = [units_needed(row, len(rows), level, strict) for row in rows]
     start, end = (max(getattr(row, name) for row in of_rows) for name in ("least", "most"))
     if start > TOO_FAR * max(row[2] for row in rows):

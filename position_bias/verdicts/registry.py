@@ -75,7 +75,11 @@ OF_CLAIMS = tuple(field.name for field in fields(Claim) if field.name != "questi
 
 
 def every_claim(path: str | Path) -> tuple[Claim, ...]:
-    """Every claim of the papers, in the order of the file. Raises InputError where the file is no such table."""
+    """Read every claim of the papers, in the order of the file.
+
+    Raises InputError, which names the row, where the file is no such table, a cell that needs a value is empty, a value
+    is none of those that its column may have, or an id is there twice.
+    """
     return tuple(
         Claim(**row | {"doubted": TRUTH[row["doubted"]]})
         for row in _registry_rows(path, "claims", OF_CLAIMS, {*OF_CLAIMS} - {"published", "would_test"})
@@ -83,7 +87,7 @@ def every_claim(path: str | Path) -> tuple[Claim, ...]:
 
 
 def every_addition(path: str | Path) -> tuple[Claim, ...]:
-    """Every addition of ours, in the order of the file. Raises InputError where the file is no such table."""
+    """Read every addition of ours, in the order of the file. Raises InputError as `every_claim` does."""
     rows = _registry_rows(path, "additions", OF_ADDITIONS, OF_ADDITIONS)
     return tuple(Claim(**row, place="", whose=OURS) for row in rows)
 
@@ -91,7 +95,10 @@ def every_addition(path: str | Path) -> tuple[Claim, ...]:
 def _registry_rows(
     path: str | Path, subject: str, columns: Sequence[str], required: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a registry, after the values of their COLUMN_VALUES columns and their ids were checked."""
+    """Yield the rows of a registry, by column. Raises InputError as `every_claim` does.
+
+    `subject` is what the registry lists, for messages; `required` are the columns that must not be empty.
+    """
     ids: set[str] = set()
     for _, row in _rows(path, subject, columns, required):
         for column, values in COLUMN_VALUES.items():
@@ -104,12 +111,12 @@ def _registry_rows(
 
 
 def shows(targets: str, target: str) -> bool:
-    """Whether a figure or table is one of those that `Claim.shown` names."""
+    """Whether a target of the workflow, a figure or table, is one of the `targets` of a cell `Claim.shown`."""
     return target in targets.split(AND)
 
 
 def claim_tables(claims: Iterable[Claim]) -> list[str]:
-    """The tables of checks whose rows speak of the claims, each once."""
+    """Return the names of the tables of checks whose rows speak of the claims, each once, in their order."""
     return list(dict.fromkeys(claim.table for claim in claims))
 
 
@@ -143,9 +150,10 @@ REQUIRED = {"paper", "statistic", "network", "relation", "item", "words", "sourc
 
 
 def predictions(path: str | Path, paper: str) -> dict[str, list[Prediction]]:
-    """The predictions of a wing by statistic, one for each network or pair of networks, in the order of the file.
+    """Return the predictions of a wing by their statistic, in the order of the file.
 
-    Raises InputError where the file is no table of predictions; the line names the row.
+    A row on several networks, or pairs of networks, becomes a prediction for each. Raises InputError, which names the
+    row, where the file is no table of predictions.
     """
     by_statistic: dict[str, list[Prediction]] = {}
     for row in every_prediction(path):
@@ -157,11 +165,16 @@ def predictions(path: str | Path, paper: str) -> dict[str, list[Prediction]]:
 
 
 def every_prediction(path: str | Path) -> list[Prediction]:
-    """Every row of the file, in its order. Raises InputError as `predictions` does."""
+    """Read every row of published/predictions.csv, in its order. Raises InputError as `predictions` does."""
     return [_prediction(place, row) for place, row in _rows(path, "predictions", PREDICTION_COLUMNS, REQUIRED)]
 
 
 def _prediction(place: str, row: dict[str, str]) -> Prediction:
+    """Return a row of the registry as a prediction; its bound and margin become numbers, 0 where their cells are empty.
+
+    Raises InputError where the relation is none, a number is none, or the words do not fit `str.format`. `place` says
+    where the row stands.
+    """
     if row["relation"] not in get_args(Relation):
         raise InputError(f"{place} has relation {row['relation']}; use one of: {', '.join(get_args(Relation))}")
     try:

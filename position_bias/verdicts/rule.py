@@ -55,11 +55,12 @@ LEAST_SEEDS = 5  # behind a row that decides
 def p_values(
     relation: npt.ArrayLike, numbers: Sequence[npt.ArrayLike], level: float, exact: npt.ArrayLike = False
 ) -> Array:
-    """The p-values that rows `[...]` lie in the four regions, of the `numbers` of each -> `[..., 4]`.
+    """Return the p-values that rows `[...]` lie in the regions BEYOND, CONTRARY, SHORT and WITHIN, `[..., 4]`, float64.
 
-    The numbers are bound, margin, low, high, n. An interval of `level` over n units is Student's about its middle;
-    where a row is `exact`, low and high are a range of numbers that are known. An equality is beyond where it is within
-    the margin of its bound, and else contrary; a size beyond the margin cannot be contrary.
+    `numbers` are bound, margin, low, high and n of each row. An interval of `level` over n units is Student's about its
+    middle. Where a row is `exact`, low and high are a range of numbers that are known, and each p-value is 0 or 1. An
+    equality (`=`) is beyond where it is within the margin of its bound, and else contrary. A row that predicts a
+    difference (`!=`) is beyond on either side of the margin, and cannot be contrary.
     """
     bound, margin, low, high, n = (np.asarray(number, np.float64) for number in numbers)
     is_less = np.asarray(relation) == "<"
@@ -92,20 +93,24 @@ def p_values(
 
 
 def quorum(form: str, rows: int) -> int:
-    """How many of a claim's rows have to be beyond their bounds."""
+    """Return how many of so many rows, or models, have to be beyond their bounds for a claim of this form to hold."""
     return FORMS[form](rows) if form in FORMS else rows
 
 
 def at_least(count: int, p: Array, region: int) -> Array:
-    """The p-value that at least so many rows lie in a region, of those for rows, `[..., rows, 4]` -> `[...]`."""
+    """Return the p-value that at least `count` rows lie in a region: `[..., rows, 4]` -> `[...]`.
+
+    It is (m - k + 1) p_(k) of the sorted p-values of m rows, at most 1. The rows need not be independent.
+    """
     p_value: Array = np.minimum(np.sort(p[..., region], axis=-1)[..., count - 1] * (p.shape[-2] - count + 1), 1)
     return p_value
 
 
 def conjunction(p: Array, form: str, of_rows: Array | None = None) -> Array:
-    """The p-values of DECISIONS for a claim, of those for what its form counts, `[..., rows, 4]` -> `[..., 5]`.
+    """Return the p-values of the words DECISIONS for a claim of this form: `[..., rows, 4]` -> `[..., 5]`.
 
-    Where the form counts models, `of_rows` are the p-values of rows, which are mixed if one is outside the margin.
+    `p` has those of what the form counts, rows or models. Where it counts models, `of_rows` are the p-values of rows,
+    of which one has to lie outside the margin for *mixed*.
     """
     rows = p.shape[-2]
     single = p if of_rows is None else of_rows
@@ -124,20 +129,29 @@ def conjunction(p: Array, form: str, of_rows: Array | None = None) -> Array:
 
 
 def words(p: Array, level: float) -> npt.NDArray[np.str_]:
-    """The first of DECISIONS that its p-value supports, else UNDECIDED, `[..., 5]` -> `[...]`."""
+    """Return the first of DECISIONS that its p-value supports at an error of (1 - `level`) / 2, `[..., 5]` -> `[...]`.
+
+    Where none is supported the word is UNDECIDED.
+    """
     support = p <= (1 - level) / 2
     return np.select([support[..., place] for place in range(len(DECISIONS))], DECISIONS, UNDECIDED)
 
 
 def words_of_rows(p: Array, level: float) -> npt.NDArray[np.str_]:
-    """What rows say by themselves, of the p-values of their regions, `[..., 4]` -> `[...]`."""
+    """Return the word that each row says by itself: p-values of its regions `[..., 4]` -> `[...]`.
+
+    The error is (1 - `level`) / 2. The word is HOLDS, FAILS, NO_EFFECT or UNDECIDED.
+    """
     candidates = OF_ROW[:3]
     support = [p[..., SHOWS[word]] <= (1 - level) / 2 for word in candidates]
     return np.select(support, candidates, UNDECIDED)
 
 
 def word_of_interval(relation: Relation, bound: float, margin: float, low: float, high: float) -> Word:
-    """What an interval says by itself: the word of the region that all of it lies in."""
+    """Return the word of the region that the whole interval from `low` to `high` lies in, else UNDECIDED.
+
+    Where one of the ends is NaN the word is UNTESTABLE.
+    """
     if np.isnan(low) or np.isnan(high):
         return UNTESTABLE
     p = p_values(relation, (bound, margin, low, high, 2), 0.95, exact=True)

@@ -53,11 +53,12 @@ class Judgement:
 def scorecard(
     claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], published: Mapping[str, str], level: float
 ) -> pd.DataFrame:
-    """A row a claim, with the columns of `_card`, additions of ours among them.
+    """Return the scorecard: a row for each claim, additions of ours among them, with the columns of `_card`.
 
-    `checks` are tables in the schema of `verdict`, by the name that claims give them; `published` what the papers
-    print, by the id that claims give it; `level` that of the intervals. Raises InputError where a row carries an id
-    that is not registered for its table, a claim has no row, or a row that is tested has no finite interval.
+    `checks` are tables in the schema of `judge.COLUMNS`, by the name that claims give them; `published` is what the
+    papers print, by the id that claims give it; `level` is that of the intervals. Raises InputError where a table lacks
+    a column, a row carries an id that is not registered for its table, a claim has no row, or a row that has a verdict
+    has no finite interval.
     """
     claims = tuple(claims)
     rows = {name: _by_claim(name, checks[name], claims) for name in claim_tables(claims)}
@@ -71,9 +72,9 @@ def scorecard(
 
 
 def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> pd.DataFrame:
-    """Every row that speaks of a claim, with the word of its own interval: columns COMPARISON_COLUMNS.
+    """Return every row that speaks of a claim, with the word of its own interval: columns COMPARISON_COLUMNS.
 
-    Those of the scale that decides come first. Arguments and errors as for `scorecard`.
+    Of each claim, the rows of the scale that decides come first. Arguments and errors are as for `scorecard`.
     """
     claims = tuple(claims)
     rows = {name: _by_claim(name, checks[name], claims) for name in claim_tables(claims)}
@@ -104,10 +105,11 @@ def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[s
 
 
 def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judgement]:
-    """What each scale says of a claim by its rows; without an interval, all rows together.
+    """Return what each scale says of a claim: first the scale that gives the verdict, then the others from the largest.
 
-    The scale that gives the verdict comes first, then the others from the largest. An identity, which networks of any
-    weights have, supports no claim and speaks of none.
+    `rows` are those that carry the id of the claim. Where no scale has a row that speaks of the claim, all rows
+    together are one judgement, which is not testable. A row that is an identity, which networks of any weights have,
+    supports no claim, and speaks of one only where a claim has no other rows.
     """
     rows = rows[~rows["identity"].astype(bool)] if not rows["identity"].all() else rows.assign(verdict=UNTESTABLE)
     rows = rows.assign(key=keys(rows))
@@ -138,7 +140,11 @@ def _speaker(claim: Claim, judgements: list[Judgement]) -> Judgement:
 
 
 def judge_scale(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -> Judgement:
-    """What the rows of one scale say of a claim, where those of the `missing` quantities are to be had elsewhere."""
+    """Return what the rows of one scale say of a claim.
+
+    `missing` are the quantities of rows that another scale has and this one lacks; each counts as a row that says
+    nothing.
+    """
     p = _p_values(claim, rows, level)
     speaks = _speaks(claim, rows)
     confirming = _confirming(rows, p)
@@ -159,7 +165,7 @@ def judge_scale(claim: Claim, rows: pd.DataFrame, missing: list[str], level: flo
 
 
 def _speaks(claim: Claim, rows: pd.DataFrame) -> pd.Series:
-    """Which rows have an interval, or are worked out where nothing is sampled, and could show what is claimed."""
+    """Return which rows count: they have an interval of some width, or are exact, and could show what is claimed."""
     width = rows["high"] - rows["low"]
     return (rows["verdict"] != UNTESTABLE) & ((width > 0) | _exact(claim, rows)) & _could_show(claim, rows)
 
@@ -170,6 +176,7 @@ def _could_show(claim: Claim, rows: pd.DataFrame) -> pd.Series:
 
 
 def _exact(claim: Claim, rows: pd.DataFrame) -> pd.Series:
+    """Return which rows need no interval: known numbers, and, where nothing is sampled, worst cases without width."""
     return (rows["high"] == rows["low"]) & (claim.unit not in UNITS) | rows["known"].astype(bool)
 
 
@@ -260,6 +267,7 @@ def _scale_and_word(claim: Claim, judgement: Judgement) -> str:
 
 
 def _plural(number: int, thing: str) -> str:
+    """Return a number of things in words: 1 row, 2 rows."""
     return f"{number} {thing}{'s' if number != 1 else ''}"
 
 
@@ -282,7 +290,7 @@ def _exceptions(rows: pd.DataFrame) -> str:
 
 
 def effect(row: Mapping[Hashable, Any]) -> str:
-    """The value of a row and its interval; a known number has none."""
+    """Return the value of a row and its interval as a text; a known number has no interval."""
     if pd.isna(row["measured"]):
         return "no value"
     is_number = row["low"] == row["high"] == row["measured"]
@@ -347,6 +355,7 @@ def _would_decide(claim: Claim, judgement: Judgement, level: float) -> str:
 
 
 def _units(claim: Claim) -> str:
+    """Return the name of what more of would decide rows of the claim: seeds, documents, contexts or draws."""
     return CONTEXTS if (claim.item, claim.unit) == ("recall", MODEL) else UNITS.get(claim.unit, "draws")
 
 

@@ -31,13 +31,16 @@ def make(job: Any) -> Any:
 
 
 def row_function(makes: str) -> Callable[..., Any]:
-    """The function that MODULE:FUNCTION names."""
+    """Return the function that `makes` names as MODULE:FUNCTION."""
     function: Callable[..., Any] = getattr(import_module(module_name(makes)), makes.partition(":")[2])
     return function
 
 
 def read_input(kind: Any, paths: Any) -> Any:
-    """What the file or files hold, as a parameter of this type takes it; several tables are joined, or make a list."""
+    """Return what files hold, as a parameter of type `kind` takes it; several tables are joined, or make a list.
+
+    Raises InputError where a file is not usable, and KeyError for another type.
+    """
     if get_origin(kind) is list:
         (of_each,) = get_args(kind)
         return [read_input(of_each, path) for path in paths]

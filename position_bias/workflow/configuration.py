@@ -56,7 +56,7 @@ class KeyAnnotation(NamedTuple):
 
 
 def part(annotation: Any) -> KeyAnnotation:
-    """Read an annotation. Of several meanings and rules of one type, the outermost counts."""
+    """Read the annotation of a key: its type, meaning and rules. Of several of one type, the outermost counts."""
     if get_origin(annotation) is Annotated:
         inner, *annotations = get_args(annotation)
         of_inner = part(inner)
@@ -71,7 +71,10 @@ def part(annotation: Any) -> KeyAnnotation:
 
 
 def inner_annotation(outer: KeyAnnotation, key: str | int) -> KeyAnnotation:
-    """What is said of a key of a mapping, or of an item of a list; of an item without meaning, what of the list."""
+    """Return what is said of a key of a mapping, or of an item of a list.
+
+    An item without a meaning of its own has that of the list.
+    """
     if get_origin(outer.kind) is list:
         item = part(get_args(outer.kind)[0])
         return item._replace(meaning=item.meaning or outer.meaning)
@@ -86,8 +89,8 @@ def check(
 ) -> None:
     """Raise InputError with one line for the first fault of `config`.
 
-    `faults_of_sections` come first; then `faults`, which find what single sections do not show: values that fit theirs,
-    and not each other.
+    `section` is the dataclass of the whole configuration, whose `faults_of_sections` come first. Then come `faults`,
+    which find what single sections do not show: values that fit theirs, and not each other.
     """
     for line in faults_of_sections(config, section):
         raise InputError(f"config: {line}")
@@ -96,7 +99,7 @@ def check(
 
 
 def faults_of_sections(config: dict[str, Any], section: type) -> list[str]:
-    """Every fault of `config` against the section `described` and those within it, a line each; unknown keys first.
+    """Return every fault of `config` against `section` and those within it, a line each; unknown keys come first.
 
     Text becomes a number, or true or false, in place where one is asked for: Snakemake leaves it as text within a value
     of the command line, as in --config rollout='{bootstrap: 200}'.
@@ -138,7 +141,7 @@ def _repeated(node: yaml.Node | None) -> Iterator[yaml.Node]:
 
 
 def put_in_order(config: dict[str, Any], model: Mapping[str, Any]) -> None:
-    """Put keys into the order that they have in `like`, at every depth and in place; others follow by the alphabet.
+    """Put keys into the order that they have in `model`, at every depth and in place; others follow by the alphabet.
 
     Snakemake puts keys of the command line and of --configfile first, and reruns jobs whose parameters change order.
     """
@@ -178,7 +181,7 @@ def _at(config: Config, key: Key) -> Any:
 
 
 def _value_of_text(text: str, fault: str) -> int | float | bool | str:
-    """What a text says where a number, or a truth, is asked for; the text itself where it says none."""
+    """Return the number or truth that a text says where `fault` asks for one; the text itself where it says none."""
     if fault == "bool_type":
         return {"true": True, "false": False}.get(text, text)
     for kind in (int, float):
@@ -241,6 +244,7 @@ def _find(root: KeyAnnotation, key: Iterable[str | int]) -> KeyAnnotation:
 
 
 def _unknown_key(outer: KeyAnnotation, parents: Key, name: str | int, section: Mapping[Any, Any]) -> str:
+    """Return the line for a key that the configuration does not have: where it belongs, or which one may be meant."""
     annotations = outer.keys or {}
     name = next(key for key in section if name in (key, str(key)))  # pydantic writes True as 1, and 7.0 as '7.0'
     similar = get_close_matches(str(name), annotations, n=1)

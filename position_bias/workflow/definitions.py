@@ -46,7 +46,10 @@ class Library:
         self.exists, self.module, self.leads_to = cache(self._exists), cache(self._module), cache(self._leads_to)
 
     def digest(self, script: str, functions: Iterable[str] = ()) -> str:
-        """Of all definitions that a job reaches, but for the text of its script: Snakemake looks at that by itself."""
+        """Return a digest of all definitions that a job reaches, which changes where one of them is edited.
+
+        The text of its script is not among them: Snakemake looks at that by itself.
+        """
         total = blake2b(digest_size=12)
         for module, name in sorted(self.reach(script, functions)):
             if module != script and (text := self.module(module).text(name)):
@@ -54,7 +57,7 @@ class Library:
         return total.hexdigest()
 
     def reach(self, script: str, functions: Iterable[str] = ()) -> set[Symbol]:
-        """What a script, by its path, and functions, as MODULE:FUNCTION, name directly or through others."""
+        """Return the symbols that a script (a path) and functions (MODULE:FUNCTION) name, or reach through others."""
         symbols: set[Symbol] = set()
         queue = {(script, name) for name in self.module(script).texts}
         queue |= self._in_library(symbol for function in functions for symbol in _in_string(function))
@@ -271,10 +274,12 @@ def _root(node: Any) -> str:
 
 
 def _first(path: str) -> str:
+    """Return what stands before the first dot."""
     return path.partition(".")[0]
 
 
 def _join(*names: str) -> str:
+    """Join the parts of a dotted name; empty ones are left out."""
     return ".".join(filter(None, names))
 
 

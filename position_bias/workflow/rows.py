@@ -32,7 +32,7 @@ class Row:
 
 
 def rule_name(item: str, row: Row, verb: str = "") -> str:
-    """The name of the rule that makes an item, WING/NAME: WING_NAME, with a verb between them."""
+    """Return the name of the rule that makes an item WING/NAME: WING_NAME, with the `verb` between them."""
     return row.name or item.replace("/", f"_{verb}")
 
 

@@ -109,7 +109,7 @@ def _first_free(visible: list[str], count: int, locks: ExitStack, poll_seconds: 
     folder = _folder_of_locks()
     while True:
         with ExitStack() as attempt:
-            free = list(islice((gpu for gpu in visible if _locks(folder / quote(gpu, safe=""), attempt)), count))
+            free = list(islice((gpu for gpu in visible if _try_lock(folder / quote(gpu, safe=""), attempt)), count))
             if len(free) == count:
                 locks.enter_context(attempt.pop_all())
                 return free
@@ -137,7 +137,7 @@ def _folder_of_locks() -> Path:
     return LOCKS
 
 
-def _locks(file: Path, locks: ExitStack) -> bool:
+def _try_lock(file: Path, locks: ExitStack) -> bool:
     """Try to lock a file, without waiting: False where another job has the lock, and True where it was taken.
 
     The lock is kept until `locks` is closed. Raises InputError where the file cannot be opened.

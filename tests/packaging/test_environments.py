@@ -54,7 +54,7 @@ def rules_of(environment):
 def sources(environment):
     """The scripts of an environment's rules, and what of the library they reach."""
     rules = rules_of(environment).values()
-    reached = {module for rule in rules for module, _ in LIBRARY.reached(rule.script, rule.functions)}
+    reached = {module for rule in rules for module, _ in LIBRARY.reach(rule.script, rule.functions)}
     return sorted({ROOT / rule.script for rule in rules} | {LIBRARY.file(module) for module in reached})
 
 

@@ -76,7 +76,7 @@ def test_what_a_job_depends_on_says_which_edits_run_it_again():
     reached = {
         job: {
             name(LIBRARY.file(module))
-            for module, of_it in LIBRARY.reached(rule.script, rule.functions)
+            for module, of_it in LIBRARY.reach(rule.script, rule.functions)
             if module != rule.script and LIBRARY.module(module).text(of_it)
         }
         for job, rule in jobs.items()

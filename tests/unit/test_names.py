@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,41 @@ LINES = [
     for line in path.read_text().splitlines()
     if path != Path(__file__)
 ]
+# The words that names were most often, where a noun says what is held.
+PARTICIPLES = """
+    accepting added admitted asked averaged begun binned broken built called chosen classified compared
+    configured copied corrected counted decided defined described diverged done dotted drawn embedded encoded
+    escaped expected fallen fetched fitted formed found given imported judged kept known labelled lasting left
+    linked listed loaded lost made marked measured met named needed numbered observed opened ordered padded
+    pinned planned predicted printed reached recorded registered released replaced represented requested rising
+    rounded said sampled saved scaled seen settled shaded shared shown signed simulated skipped spanned speaking
+    started stored supported swept taken tested told trained turned unmade unpacked unread unseen untested
+    untrained used valued varied waiting wanted watched weighted wired written
+"""
+PRONOUNS = """
+    all another any anything both each either every everything few here how itself most none nothing one ones
+    other others ours own same several some such that theirs there these this those what where which who whose
+    why
+"""
+ROOMS = ("verdicts", "emergence", "layernorm", "postnorm", "small_networks", "language_models", "workflow")
+# Columns of tables, keys of the configuration, inputs of rules, and what automata are said to do.
+OF_FILES = {
+    "verdicts/judge.py": {"GIVEN", "given", "known", "measured", "other", "seen"},
+    "verdicts/pages.py": {"trained"},
+    "verdicts/planning.py": {"most"},
+    "verdicts/registry.py": {"NOTHING", "OURS", "WHOSE", "other", "seen", "shown", "whose"},
+    "emergence/checks.py": {"predicted", "seen"},
+    "emergence/checks_theory.py": {"predicted"},
+    "emergence/figures.py": {"printed", "released"},
+    "emergence/settings.py": {"every", "settled"},
+    "emergence/theory.py": {"most"},
+    "layernorm/checks.py": {"other", "predicted", "trained"},
+    "layernorm/settings.py": {"trained"},
+    "postnorm/checks.py": {"predicted"},
+    "postnorm/languages.py": {"accepting"},
+    "postnorm/settings.py": {"trained"},
+    "workflow/section.py": {"most"},
+}
 OURS = re.compile(rf"from (?P<package>({'|'.join(PACKAGES)}|tests)[\w.]*) import (?P<module>\w+) as (?P<alias>\w+)")
 
 
@@ -54,3 +90,25 @@ def test_functions_of_the_papers_say_of_what(name):
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and node.name == name
     ] == []
+
+
+def bindings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def test_names_say_what_is_held_and_not_what_was_done():
+    """Nouns for things and verbs for actions, but in names that stand in files."""
+    words = {*PARTICIPLES.split(), *PRONOUNS.split()}
+    found = {}
+    for path, tree in LIBRARY.items():
+        package, room, *_ = path.relative_to(ROOT).parts
+        if (package, room in ROOMS) == ("position_bias", True):
+            file = path.relative_to(ROOT / package).as_posix()
+            found[file] = {name for name in bindings(tree) if name.lower().strip("_") in words}
+    assert len(found) > 40
+    assert {file: names for file, names in found.items() if names} == OF_FILES

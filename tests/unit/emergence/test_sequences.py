@@ -314,7 +314,7 @@ def test_another_direction_moves_all_items_of_a_sequence_alike_and_changes_nothi
 
 def test_every_sequence_seed_and_part_has_a_direction_of_its_own():
     parts = [fresh_directions(FIXED, part=part, count=40) for part in (0, 1, ("sinks", 0))]
-    shared = sequences.world(FIXED, (0, 1), "cpu").shared.double()  # nor is it that of training
+    shared = sequences.world(FIXED, (0, 1), "cpu").common.double()  # nor is it that of training
     directions = torch.cat([*(part.flatten(0, 1) for part in parts), shared])
     assert len(directions) == 3 * 2 * 40 + 2
     assert torch.cdist(directions, directions).fill_diagonal_(torch.inf).min() > 0.7
