@@ -243,7 +243,7 @@ def theorems():
     convergence, *profiles = theory.convergence(16, 80, 3, 0), theory.decay_profiles(300), theory.rope_profiles(300)
     peaks = theory.decay_peaks(300)
     figure = figures_attention.theorems(convergence, *profiles, peaks)
-    shown = convergence[convergence["mask"].isin(figures_attention.SHOWN)]
+    shown = convergence[convergence["mask"].isin(figures_attention.MASK_LINES)]
     shown = shown[shown["layers"] <= figures_attention.LAYERS_SHOWN]
     panels = [Panel([shown[["value", "bound", "low", "high"]]])]
     for rows, critical in zip(profiles, (["critical"], ["critical", "printed"]), strict=True):
