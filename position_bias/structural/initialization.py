@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from position_bias.verdicts.judge import Statistic, judge, table
-from position_bias.verdicts.registry import PRETRAINED, Predicted
+from position_bias.verdicts.registry import PRETRAINED, Prediction
 from position_card.core.artifacts import TensorFile
 from position_card.rollout.attention import Array
 from position_card.rollout.last_row import last_row
@@ -101,7 +101,7 @@ def _ends(profiles: Array) -> dict[str, float]:
 
 
 def initialization_checks(
-    tables: Sequence[pd.DataFrame], predictions: Mapping[str, list[Predicted]], level: float
+    tables: Sequence[pd.DataFrame], predictions: Mapping[str, list[Prediction]], level: float
 ) -> pd.DataFrame:
     """Judge tables with the columns VALUES, over networks: verdicts in the schema of `judge.COLUMNS`.
 
@@ -115,7 +115,7 @@ def initialization_checks(
     return table("structural", PRETRAINED, judge(statistics, predictions, level))
 
 
-def _unmeasured(name: str, rows: Sequence[Predicted]) -> Statistic:
+def _unmeasured(name: str, rows: Sequence[Prediction]) -> Statistic:
     columns = sorted({network for row in rows for network in (row.network, row.other) if network})
     no_network = dict.fromkeys(("model", "deviation", "layers"), "none")
     return Statistic(name, pd.DataFrame(columns=columns, dtype=float), wording=no_network)

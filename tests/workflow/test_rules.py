@@ -16,7 +16,7 @@ from snakemake.settings.types import ConfigSettings
 
 from position_bias.workflow import calls
 from tests import needs
-from tools.workflow import opened, rules
+from tools.workflow import open_workflow, rules
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
@@ -75,7 +75,7 @@ def test_a_rule_keeps_its_configuration_beside_others(tmp_path):
     rule = rules()["measure_recall"]
     asked = rule.asks("mem_mb", model="smollm2-135m")
     larger = {"hub_models": {"smollm2-135m": {"memory": 99}}}
-    with opened(ConfigSettings(config=larger), tmp_path) as other:
+    with open_workflow(ConfigSettings(config=larger), tmp_path) as other:
         assert other._workflow.globals["config"]["hub_models"]["smollm2-135m"]["memory"] == 99
     assert rule.asks("mem_mb", model="smollm2-135m") == asked
 
