@@ -184,7 +184,7 @@ def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:
     """Those of `rule` for each row, `[rows, 4]`: 1 where it decides nothing."""
     numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "low", "high", "n")]
     p = rule.p_values(rows["relation"].to_numpy(str), numbers, level, _exact(claim, rows))
-    too_few = (rows["n"] < rule.LEAST_SEEDS) & (claim.unit == SEED)
+    too_few = (rows["n"] < rule.LEAST_SEEDS) & (claim.unit == SEED) & ~rows["known"].astype(bool)
     p[~_speaks(claim, rows) | too_few] = 1
     return p
 

@@ -119,6 +119,7 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
         ([WIDE], TESTED, "undecided", NEAR.replace("seeds", "documents")),
         # a number that is known decides alone, whether beyond its bound, contrary to it or within the margin
         ([{**check(0.2, 0, n=1), "known": True}], TESTED, "holds", ""),
+        ([{**check(0.2, 0, n=1), "known": True}], CLAIM, "holds", ""),
         ([{**check(-0.2, 0, n=1), "known": True}], TESTED, "fails", ""),
         ([{**check(0.0, 0, n=1), "known": True}], TESTED, "no effect", ""),
         ([check(0.2, 0, n=1)], TESTED, "not testable here", "rows that have an interval"),
