@@ -66,7 +66,7 @@ def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
     profile_rows, table = (rows[rows["slopes"].isin(SLOPES)] for rows in (profile_rows, table))
     table = table[table["dataset"].isin(profile_rows["dataset"])]
     models = {model: model for model in profile_rows["model"].unique()}
-    label = "Prediction influence of each token in big models, and where the measured mean may lie"
+    label = "Predicted influence of each token in big models, and where the measured mean may lie"
     x = {**dict.fromkeys(PANELS, "token position"), ALLOWED: "mean position"}
     height = 0.4 + 1.3 * len(models)
     figure, grid = panels(label, height, {**PANELS, ALLOWED: ALLOWED}, models, x=x)
@@ -282,7 +282,7 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
     (dotted). Both tables are those of `profiles.follow_lengths`.
     """
     models = {model: model for model in samples["model"].unique()}
-    label = "Prediction influence at many lengths, and its mean distance from the end, in big models"
+    label = "Predicted influence at many lengths, and its mean distance from the end, in big models"
     rows = {"above": "share of influence,\n(c) as released", "below": "mean distance\nfrom the end"}
     axes_options: Any = {"sharex": "row", "sharey": "row", "height_ratios": [1.2, 1]}
     figure, grid = panels(label, 3.0, models, rows, **axes_options)
