@@ -151,6 +151,12 @@ FIGURES["structural/distances"] = Row(
     {"checks": "results/tables/structural/checks.csv"},
 )
 
+FIGURES["structural/measures"] = Row(
+    "The first words of a prompt beside its middle in pretrained decoders, by three measures (our addition).",
+    "structural.figures_measures:measures",
+    {"checks": "results/tables/structural/checks.csv"},
+)
+
 # Figures of rows of checks: of claims that models decide which the default run does not train, by scale.
 DECISIVE = {
     "decoders_ends": (

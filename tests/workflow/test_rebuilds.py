@@ -22,7 +22,8 @@ OF_STATISTICS = (
 OF_DECODERS = ("structural_pretrained", "structural_draw_pretrained")
 OF_RECALL = ("structural_recall", "structural_draw_recall")
 OF_CHECKS = tuple(
-    f"structural_draw_{name}" for name in ("decoders_ends", "decoders_rollouts", "other_models", "distances")
+    f"structural_draw_{name}"
+    for name in ("decoders_ends", "decoders_rollouts", "other_models", "distances", "measures")
 )
 AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS, *OF_DECODERS, *OF_RECALL)
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
