@@ -5,7 +5,7 @@ step is what gradients foretell, and the whole step replaces the text. Windows a
 prompt, and effects of the middle are means over its windows. A document has one prompt, and is a unit.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ class Responded(NamedTuple):
 
 
 def curve_tables(
-    responded: list[TensorFile], recalled: Iterable[TensorFile] = (), replicates: int = 0, seed: int = 0
+    responded: list[TensorFile], recalled: Sequence[TensorFile] = (), replicates: int = 0, seed: int = 0
 ) -> dict[str, pd.DataFrame]:
     """The table `values`, which is judged (`checks.OF_DECODERS`): of what moves, and of recall by the same decoders.
 

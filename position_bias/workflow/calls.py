@@ -3,7 +3,7 @@
 The type of a parameter says how its file is read: a table, tensors, or a path that the function reads by itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -41,7 +41,7 @@ def read_input(kind: Any, paths: Any) -> Any:
 
     Raises InputError where a file is not usable, and KeyError for another type.
     """
-    if get_origin(kind) is list:
+    if get_origin(kind) in (list, Sequence):
         (of_each,) = get_args(kind)
         return [read_input(of_each, path) for path in paths]
     if kind is pd.DataFrame:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
@@ -52,7 +53,7 @@ def test_the_function_of_a_row_takes_its_files_and_values(name):
     assert needed <= set(given)
     types = get_type_hints(function)
     for file in set(given) - set(rule.values):
-        (kind,) = get_args(types[file]) if get_origin(types[file]) is list else (types[file],)
+        (kind,) = get_args(types[file]) if get_origin(types[file]) in (list, Sequence) else (types[file],)
         assert kind is pd.DataFrame or kind in calls.READERS, f"{file}: {kind}"
 
 
