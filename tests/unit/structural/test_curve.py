@@ -1,18 +1,28 @@
 """What is made of responses to text that moves: ratios by document, tables, and what predictions ask of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from position_bias.structural import checks, curve
 from position_bias.structural.checks import CURVE
+from position_bias.workflow import calls
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
+from position_card.rollout.parts import RecallScores
 from position_card.rollout.statistics import mean_and_interval
 from tests.unit.structural.conftest import PREDICTED
 
 STEPS, LEVEL = [0.01, 0.1, 1.0], 0.95
 SHAPE = {"hub": (7, 14, 3, 2), "copy0": (4, 14, 2, 1), "copy1": (4, 14, 2, 1)}
+
+
+class Params(dict):
+    """Params of a job, which are attributes, too."""
+
+    __getattr__ = dict.__getitem__
 
 
 def responded(folder, model="tiny", n=64):
@@ -68,6 +78,22 @@ def test_copies_are_means_over_them_by_document(files, values):
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert found.index.tolist() == [0, 3, 6, 9]
     assert set(values.loc[values["network"].str.startswith("untrained"), "documents"]) == {4}
+
+
+def test_evidence_has_recall_beside_what_moves(files, values, tmp_path):
+    """As a job of the workflow calls it."""
+    scores = {name: np.random.default_rng(0).uniform(0.3, 0.6, (5, 16)) for name in RecallScores._fields}
+    scores["correct"] = np.ones((5, 16))
+    path = tmp_path / "n16.safetensors"
+    artifacts.write_tensors(path, scores, model="tiny", n=16, cue=2, words=40)
+    given = {"responded": [file.path for file in files], "recalled": [str(path)]}
+    params = {"makes": "structural.curve:curve_tables", "readable": "", "replicates": 30, "seed": 0}
+    found = calls.make(SimpleNamespace(input=given, params=Params(params)))["values"]
+    pd.testing.assert_frame_equal(found[found["dataset"] == "text"], values)
+    of_recall = found[found["dataset"] != "text"]
+    assert set(of_recall["network"]) == {"recall", "accuracy"}
+    assert (of_recall.loc[of_recall["network"] == "accuracy", "value"] == 0).all()
+    assert of_recall.groupby(["statistic", "network"])["unit"].count().unique() == [31]
 
 
 def test_an_effect_of_nothing_has_no_logarithm(files, tmp_path):
