@@ -1,6 +1,6 @@
-"""Write docs/configuration.md: every key of the configuration, its meaning, what it may be, its default.
+"""Write every key of the configuration, its meaning, what it may be and its default, to two pages of docs/.
 
-    PYTHONPATH=. python tools/reference.py > docs/configuration.md        (make docs)
+    PYTHONPATH=. python tools/reference.py            (make docs)
 
 It is written from the sections (`position_bias/settings.py`) and config.yaml alone.
 """
@@ -8,6 +8,7 @@ It is written from the sections (`position_bias/settings.py`) and config.yaml al
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import yaml
@@ -18,6 +19,8 @@ from position_bias.workflow.section import Bounds, Items, Words
 
 ANY_NAME = "NAME"  # stands for the names that the configuration gives
 
+DOCS = Path(__file__).parents[1] / "docs"
+OF_NETWORKS = ("emergence", "layernorm", "postnorm")  # the sections of configuration-networks.md
 INTRODUCTION = """\
 # The configuration
 
@@ -25,13 +28,21 @@ Every key of [config.yaml](../config.yaml): its meaning, the values it may have,
 this page from config.yaml and the sections of position_bias/settings.py. To change single values, use an overlay
 (`--configfile config/test.yaml`) or `--config rollout='{level: 0.9}'`. NAME stands for names that you give. A value
 that is not allowed, by itself or together with others, ends the run with a one-line message that names its key.
+The sections `emergence`, `layernorm` and `postnorm` have [a page of their own](configuration-networks.md).
+"""
+NETWORKS = """\
+# The configuration of small networks
+
+These are the sections `emergence`, `layernorm` and `postnorm` of [config.yaml](../config.yaml).
+[The configuration](configuration.md) has all other keys, and says how to change a value.
+`make docs` writes both.
 """
 
 TYPES = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 
 
-def page(section: type, config: Mapping[str, Any]) -> str:
-    """Return the page in Markdown: a table of the keys that stand alone, then one of each section of `config`."""
+def page(section: type, config: Mapping[str, Any], introduction: str = INTRODUCTION) -> str:
+    """Return a page in Markdown: a table of the keys that stand alone, then one of each section of `config`."""
     parts = {name: inner_annotation(part(section), name) for name in config}
     single_rows = [
         row
@@ -39,7 +50,7 @@ def page(section: type, config: Mapping[str, Any]) -> str:
         if not annotation.is_mapping
         for row in _rows(name, annotation, [config[name]])
     ]
-    lines = [INTRODUCTION, _table(single_rows)]
+    lines = [introduction, *([_table(single_rows)] if single_rows else [])]
     for name, annotation in parts.items():
         if annotation.is_mapping:
             lines += [
@@ -112,4 +123,8 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    print(page(settings.Settings, settings.default()), end="")
+    default = settings.default()
+    networks = {name: default[name] for name in OF_NETWORKS}
+    others = {name: value for name, value in default.items() if name not in networks}
+    (DOCS / "configuration.md").write_text(page(settings.Settings, others))
+    (DOCS / "configuration-networks.md").write_text(page(settings.Settings, networks, NETWORKS))

@@ -38,6 +38,13 @@ def both(kept):
     return pd.concat([kept, pd.read_csv(ROOT / "docs/additions.csv")], ignore_index=True)
 
 
+def spoken(text):
+    """How many words of a page are read: without comments, markup, images and addresses."""
+    for markup in (r"(?s)<!--.*?-->|<[^>]*>", r"!\[[^\]]*\]\([^)]*\)", r"\]\([^)]*\)"):
+        text = re.sub(markup, " ", text)
+    return len(re.findall(r"\S*\w\S*", text))
+
+
 # What the repository holds
 
 
@@ -63,6 +70,15 @@ def test_every_caption_is_used_and_every_one_used_is_there():
 def test_the_index_links_to_every_page():
     linked = {(ROOT / "docs" / path).resolve() for _, path in LINK.findall((ROOT / "docs/README.md").read_text())}
     assert PAGES - linked == {ROOT / "docs/README.md"}
+
+
+@pytest.mark.parametrize("page", sorted(PAGES - {ROOT / "CHANGELOG.md"}), ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_has_more_than_4000_words(page):
+    assert spoken(page.read_text()) <= 4000
+
+
+def test_the_readme_has_at_most_550_words():
+    assert spoken((ROOT / "README.md").read_text()) <= 550
 
 
 def test_tests_that_pages_name_are_there():
