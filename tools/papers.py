@@ -1,9 +1,9 @@
-"""Write docs/papers/, a page for each paper, and README.md, from texts and what a run has judged and measured.
+"""Write docs/papers/ and two pages of no paper from their texts and what a run has judged and measured.
 
     PYTHONPATH=. python tools/papers.py            (make docs)
     PYTHONPATH=. python tools/papers.py RESULTS    (make keep) first keeps verdicts, tables and images of a run
 
-A text is a Jinja template of tools/papers/; that of README.md is front.md. It says by hand what a paper claims and
+A text is a Jinja template of tools/papers/; README.md has front.md. It says by hand what a paper claims and
 prints and why our numbers differ; verdicts, scales and our numbers come from docs/scorecard.csv, docs/additions.csv and
 docs/comparisons.csv, and numbers of tables from files of published/, evidence/ and docs/tables/. Counts are those of
 docs/scorecard.csv, which has no additions. Claims of a paper that its text does not name follow at its end, in the
@@ -42,7 +42,7 @@ OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
 ADDITIONS = "additions"  # the page of claims that no paper makes, and their verdicts
 TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-FRONT = ROOT / "README.md"
+ELSEWHERE = {"front": ROOT / "README.md", "pretrained": ROOT / "docs/pretrained.md"}  # texts of no paper
 VERDICT_TABLES = ("scorecard", ADDITIONS, "comparisons")
 SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
 CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
@@ -373,8 +373,7 @@ def main() -> None:
     claims, additions, comparisons = (pd.read_csv(ROOT / f"docs/{name}.csv") for name in VERDICT_TABLES)
     PAGES.mkdir(exist_ok=True)
     for path in sorted(TEXTS.glob("*.md")):
-        at = FRONT if path.stem == "front" else PAGES / path.name
-        at.write_text(page(path, claims, additions, comparisons))
+        ELSEWHERE.get(path.stem, PAGES / path.name).write_text(page(path, claims, additions, comparisons))
 
 
 if __name__ == "__main__":

@@ -127,10 +127,12 @@ def test_what_is_signed_counts_every_claim_once():
 
 
 def test_pages_are_what_their_texts_and_the_kept_files_make(tmp_path, monkeypatch):
+    pages = dict(papers.ELSEWHERE)
     monkeypatch.setattr(papers, "PAGES", tmp_path / "papers")
-    monkeypatch.setattr(papers, "FRONT", tmp_path / "README.md")
+    monkeypatch.setattr(papers, "ELSEWHERE", {name: tmp_path / f"{name}.md" for name in papers.ELSEWHERE})
     papers.main()
-    assert (tmp_path / "README.md").read_text() == FRONT
+    for name, page in pages.items():
+        assert (tmp_path / f"{name}.md").read_text() == page.read_text()
     assert {path.stem: path.read_text() for path in (tmp_path / "papers").iterdir()} == TEXTS
 
 
