@@ -25,8 +25,8 @@ class PlaceRatios:
     right: float  # share of right answers, over records and places
     ever_right: bool  # with documents or without
     records: int
-    needed: int  # records whose intervals are as narrow as TOLD on either side
-    needed_for_little: int  # the same for MARGIN
+    sample_size: int  # records whose intervals are as narrow as TOLD on either side
+    sample_size_for_little: int  # the same for MARGIN
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class OptionShares:
     """How often a model chooses the option at each place, where each option stood at each place of a record."""
 
     names: tuple[str, ...]  # of the places: A, B and so on
-    chosen: tuple[Interval, ...]  # share of all orders
+    choices: tuple[Interval, ...]  # share of all orders
     same: float  # share of the records where one option is chosen in all orders
     right: float | None  # share of right choices over all orders, where the right options are known
     records: int
-    needed: int  # records whose intervals are as narrow as TOLD on either side of an even share
+    sample_size: int  # records whose intervals are as narrow as TOLD on either side of an even share
 
 
 def decide_on_places(ratios: PlaceRatios) -> str:
     """Say where key documents belong, whether order matters, or why that cannot be told."""
-    said = f"({share(ratios.right)} of the answers are right)"
+    accuracy = f"({share(ratios.right)} of the answers are right)"
     if ratios.alone.low < USED:
         if not ratios.ever_right:
             return "This model answers none of these with or without documents: this file cannot tell."
@@ -54,27 +54,27 @@ def decide_on_places(ratios: PlaceRatios) -> str:
     if ratios.best.low < USED:
         return (
             "Among the other documents the model loses the answer, wherever its document stands: this file cannot "
-            f"tell; give fewer documents {said}."
+            f"tell; give fewer documents {accuracy}."
         )
     ends = {"first": ratios.first, "last": ratios.last}
     if all(interval.low > 1 / MARGIN and interval.high < MARGIN for interval in ends.values()):
-        return f"Order matters little here: first and last are within {share(MARGIN - 1)} of the middle {said}."
+        return f"Order matters little here: first and last are within {share(MARGIN - 1)} of the middle {accuracy}."
     best, worst = sorted(ends, key=lambda end: -ends[end].value)
     against = f"; don't put them {worst}: {times(ends[worst])}" if ends[worst].high < 1 else ""
     if ends[best].low > 1:
         alike = ends[worst].low > 1 and not ratios.first_over_last.side(1)
         also = f"; {worst} is not told apart from {best}" if alike else against
         ratio = f"the answer's probability is {times(ends[best])} that in the middle"
-        return f"Put key documents {best}: {ratio}{also} {said}."
+        return f"Put key documents {best}: {ratio}{also} {accuracy}."
     if ends[worst].high < 1:
         return (
             f"Don't put key documents {worst}: the answer's probability is {times(ends[worst])} that in the middle "
-            f"{said}."
+            f"{accuracy}."
         )
-    needed = ratios.needed if ratios.needed > ratios.records else ratios.needed_for_little
+    sample_size = ratios.sample_size if ratios.sample_size > ratios.records else ratios.sample_size_for_little
     return (
         f"Undecided: first is {times(ratios.first)} and last {times(ratios.last)} the middle; "
-        f"{more(needed, ratios.records)} {said}."
+        f"{more(sample_size, ratios.records)} {accuracy}."
     )
 
 
@@ -85,10 +85,10 @@ def decide_on_options(shares: OptionShares) -> str:
         "" if shares.right is None else f"; {share(shares.right)} of the choices are right, and {share(even)} by chance"
     )
     same = f"the same option is chosen in all orders in {share(shares.same)} of the records{right}"
-    if all(interval.low > even / MARGIN and interval.high < even * MARGIN for interval in shares.chosen):
+    if all(interval.low > even / MARGIN and interval.high < even * MARGIN for interval in shares.choices):
         return f"Order matters little here: each place is chosen within {share(MARGIN - 1)} of {share(even)}; {same}."
-    place = max(range(len(shares.names)), key=lambda index: shares.chosen[index].value)
-    most = shares.chosen[place]
+    place = max(range(len(shares.names)), key=lambda index: shares.choices[index].value)
+    most = shares.choices[place]
     if most.low > even:
         return (
             f"Don't trust one order: the option at place {shares.names[place]} is chosen in {percent(most)} of the "
@@ -96,7 +96,7 @@ def decide_on_options(shares: OptionShares) -> str:
         )
     return (
         f"Undecided: place {shares.names[place]} is chosen most, in {percent(most)} of the orders, where {share(even)} "
-        f"is even; {more(shares.needed, shares.records)}; {same}."
+        f"is even; {more(shares.sample_size, shares.records)}; {same}."
     )
 
 
@@ -111,10 +111,11 @@ def share(value: float) -> str:
 
 
 def percent(interval: Interval) -> str:
-    """Write a share with its interval: 56 % [50, 62]."""
-    return f"{100 * interval.value:.0f} % [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+    """Write a share with its interval, as far as it lies between 0 and 1: 56 % [50, 62]."""
+    low, high = max(0.0, interval.low), min(1.0, interval.high)
+    return f"{100 * interval.value:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def more(needed: int, records: int) -> str:
+def more(sample_size: int, records: int) -> str:
     """Say how many records are missing."""
-    return f"about {max(1, needed - records):,} more records would tell"
+    return f"about {max(1, sample_size - records):,} more records would tell"

@@ -21,14 +21,14 @@ from position_card.core import checkpoint, provenance
 from position_card.core.runtime import InputError, progress
 from position_card.measures import documents
 from position_card.measures.cost import operations_per_second
-from position_card.measures.documents import ALONE, CLOSED, Answered, Prompt, Reader
+from position_card.measures.documents import ALONE, CLOSED, Answer, Prompt, Reader
 from position_card.models import opening
-from position_card.models.tokens import special_tokens
+from position_card.models.tokens import encoded, special_tokens
 from position_card.texts.chat import ChatTemplate, chat_frames, plain_frames
 from position_card.texts.records import DOCUMENTS, FEWEST, Record, Records
 
 TOO_LONG = "more tokens than the model takes"
-PLACE_COLUMNS = ("record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "said")
+PLACE_COLUMNS = ("record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "reply")
 OPTION_COLUMNS = ("record", "order", "option", "place", "probability", "answer")
 
 
@@ -50,7 +50,7 @@ class DocumentsOptions:
 
 
 @dataclass(frozen=True)
-class AskedRecord:
+class Question:
     """A record with its prompts."""
 
     record: Record
@@ -78,7 +78,9 @@ class DocumentsPlan:
     frames: Sequence[tuple[Record, str]]  # records, and their prompts without documents
     places: int  # of the gold documents
     longest: Prompt
-    tokens: int  # that pass through the model
+    tokens: int  # that pass through the model as parts of prompts and answers
+    passes: int  # in which these are read
+    reply_tokens: int  # tokens that the model says, one after the other, at most
     largest: int  # id of a token
     facts: Mapping[str, Any]
 
@@ -98,11 +100,13 @@ class DocumentsPlan:
         if (cost := subject.size.pass_cost(self.n, subject.precision, recomputed=True)) is None:
             return None
         forward = cost.operations / self.n / 3  # for a token; a backward pass recomputes one, and is as long itself
-        return forward * self.tokens / operations_per_second(subject.device, subject.precision)
+        read = forward * self.tokens / operations_per_second(subject.device, subject.precision)
+        one = 2 * subject.size.parameters / operations_per_second(subject.device, subject.precision, one=True)
+        return read + (self.passes + self.reply_tokens) * one  # passes are short, and each reads all weights
 
     def announce(self) -> None:
         """Tell the user, before the work, how much memory and time it takes."""
-        what = f"{len(self.frames)} records in {self.tokens:,} tokens, up to {self.n:,} a prompt,"
+        what = f"{len(self.frames)} records in {self.tokens + self.reply_tokens:,} tokens, up to {self.n:,} a prompt,"
         self.subject.announce(what, self.bytes, self.seconds())
 
 
@@ -127,25 +131,27 @@ def plan_documents(
     chat = None if options.plain else template
     frames = chat_frames(records.records, chat) if chat else plain_frames(records.records)
     most, count = opening.longest(subject.config), _places(records.records, options)
-    kept, left_out, read, largest = [], records.left_out.copy(), 0, 0
+    fitting, omissions, read, passes, reply_tokens, largest = [], records.omissions.copy(), 0, 0, 0, 0
     first, longest = None, Prompt((), ())
     for record, frame in zip(records.records, frames.texts, strict=True):
-        asked = _asked(subject, record, frame, options, count)
-        n = len(asked.longest.tokens) + len(asked.longest.answer)
+        question = _question(subject, record, frame, options, count)
+        n = len(question.longest.tokens) + len(question.longest.answer)
         if most is not None and n + options.generate > most:
-            left_out[TOO_LONG] += 1
+            omissions[TOO_LONG] += 1
             continue
-        kept.append((record, frame))
-        first = first or asked
-        longest = max(longest, asked.longest, key=lambda prompt: len(prompt.tokens) + len(prompt.answer))
-        read += documents.tokens_read(asked.all_prompts) + options.generate * len(asked.orders)
-        largest = max(largest, *(max(*prompt.tokens, *prompt.answer) for prompt in asked.all_prompts))
-    if first is None or len(kept) < FEWEST:
+        fitting.append((record, frame))
+        first = first or question
+        longest = max(longest, question.longest, key=lambda prompt: len(prompt.tokens) + len(prompt.answer))
+        read += documents.tokens_read(question.all_prompts)
+        passes += len({prompt.tokens for prompt in question.all_prompts}) + len(question.all_prompts)
+        reply_tokens += options.generate * len(question.orders)
+        largest = max(largest, *(max(*prompt.tokens, *prompt.answer) for prompt in question.all_prompts))
+    if first is None or len(fitting) < FEWEST:
         raise InputError(
-            f"{len(kept)} of {len(records.records)} records fit {subject.name}, which takes {most} tokens, and at "
+            f"{len(fitting)} of {len(records.records)} records fit {subject.name}, which takes {most} tokens, and at "
             f"least {FEWEST} are needed; give shorter ones"
         )
-    counts = [len(record.items) for record, _ in kept]
+    counts = [len(record.items) for record, _ in fitting]
     facts = {
         "name": subject.name,
         "records": name,
@@ -156,18 +162,18 @@ def plan_documents(
         "weights": subject.quantisation,
         "sha256": _digest(records.records),
         "chooses": first.record.chooses,
-        "left out": dict(left_out),
+        "omissions": dict(omissions),
         "items": [min(counts), max(counts)],
         "longest": len(longest.tokens) + len(longest.answer),
         "template": chat.sha256 if chat else None,
         "has template": template is not None,
-        "added": frames.added,
-        "folded": frames.folded,
+        "variants": frames.variants,
+        "system in user": frames.system_in_user,
         "rotate": options.rotate,
         "generate": options.generate,
         "prefix": options.prefix,
         "plain": options.plain,
-        "begins": sorted({_prefix(record, options) for record, _ in kept}),
+        "begins": sorted({_prefix(record, options) for record, _ in fitting}),
         "seed": options.seed,
         "before": [subject.tokenizer.id_to_token(token) for token in subject.before],
         "first prompt": first.texts[0 if first.record.chooses else 1],
@@ -175,62 +181,62 @@ def plan_documents(
         "tokenizer": subject.tokenizer_note,
         "versions": provenance.versions(),
     }
-    return DocumentsPlan(subject, options, kept, count, longest, read, largest, facts)
+    return DocumentsPlan(subject, options, fitting, count, longest, read, passes, reply_tokens, largest, facts)
 
 
 def measure_planned_documents(
-    plan: DocumentsPlan, model: PreTrainedModel, kept: Path | None = None, run: object = None
+    plan: DocumentsPlan, model: PreTrainedModel, checkpoint_file: Path | None = None, run: object = None
 ) -> Documents:
     """Measure an open `model` as planned. Raises InputError where token ids lie beyond its embeddings.
 
-    What was measured of a record is `kept` in a file, if one is named, from which the same `run` goes on after a kill.
+    What was measured of a record goes into a file, if one is named, from which the same `run` goes on after a kill.
     """
     model.eval().requires_grad_(False)
     subject, options = plan.subject, plan.options
     opening.require_known_tokens(np.array([plan.largest]), model, subject.name)
-    shared = documents.shares_beginnings(model, plan.longest.tokens)
+    prefix_cache = documents.shares_beginnings(model, plan.longest.tokens)
     ends = special_tokens(subject.tokenizer)
-    reader = Reader(model, shared=shared, most=options.generate, ends=ends)
-    fingerprint = checkpoint.fingerprint([run, shared], {})
-    state = checkpoint.resumed(kept, fingerprint, "measuring records") if kept else None
+    reader = Reader(model, prefix_cache=prefix_cache, reply_length=options.generate, ends=ends)
+    fingerprint = checkpoint.fingerprint([run, prefix_cache], {})
+    state = checkpoint.resumed(checkpoint_file, fingerprint, "measuring records") if checkpoint_file else None
     rows: list[list[Any]] = list(state.facts["rows"]) if state else []
-    done = state.step if state else 0
-    left = progress(plan.frames[done:], "measuring records", len(plan.frames), done)
-    for step, (record, frame) in enumerate(left, start=done + 1):
-        asked = _asked(subject, record, frame, options, plan.places)
-        answered = iter(reader.read(asked.all_prompts))
-        by_order = [[next(answered) for _ in prompts] for prompts in asked.prompts]
-        rows += _chosen(asked, by_order) if record.chooses else _placed(plan, asked, by_order)
-        if kept:
-            checkpoint.write(kept, fingerprint, checkpoint.State(step, {"rows": rows}, {}))
+    start = state.step if state else 0
+    frames = progress(plan.frames[start:], "measuring records", len(plan.frames), start)
+    for step, (record, frame) in enumerate(frames, start=start + 1):
+        question = _question(subject, record, frame, options, plan.places)
+        answers = iter(reader.read(question.all_prompts))
+        by_order = [[next(answers) for _ in prompts] for prompts in question.prompts]
+        rows += _option_rows(question, by_order) if record.chooses else _place_rows(plan, question, by_order)
+        if checkpoint_file:
+            checkpoint.write(checkpoint_file, fingerprint, checkpoint.State(step, {"rows": rows}, {}))
     columns = OPTION_COLUMNS if plan.facts["chooses"] else PLACE_COLUMNS
-    return Documents(pd.DataFrame(rows, columns=list(columns)), {**plan.facts, "shared": shared})
+    return Documents(pd.DataFrame(rows, columns=list(columns)), {**plan.facts, "prefix cache": prefix_cache})
 
 
-def _placed(plan: DocumentsPlan, asked: AskedRecord, by_order: Sequence[Sequence[Answered]]) -> Iterator[list[Any]]:
+def _place_rows(plan: DocumentsPlan, question: Question, by_order: Sequence[Sequence[Answer]]) -> Iterator[list[Any]]:
     """Yield a row for each place: PLACE_COLUMNS."""
-    record, options = asked.record, plan.options
-    for (place, order), prompts, answers in zip(asked.orders, asked.prompts, by_order, strict=True):
-        said = plan.subject.tokenizer.decode(list(answers[0].said)).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    record, options = question.record, plan.options
+    for (place, order), prompts, answers in zip(question.orders, question.prompts, by_order, strict=True):
+        reply = plan.subject.tokenizer.decode(list(answers[0].reply)).replace("\0", "\N{REPLACEMENT CHARACTER}")
         if options.generate:
             if plan.facts["template"] is None:  # without turns a model goes on to the next question by itself
-                said = said.strip().split("\n")[0]
-            right = any(answer.casefold() in said.casefold() for answer in record.answers)
+                reply = reply.strip().split("\n")[0]
+            right = any(answer.casefold() in reply.casefold() for answer in record.answers)
         else:
             right = any(answer.likeliest for answer in answers)
         before = next((index for index, item in enumerate(order) if item in record.gold), 0)
         tokens, answer = prompts[0]
-        yield [record.number, place, before, len(tokens), len(answer), answers[0].log_probability, int(right), said]
+        yield [record.number, place, before, len(tokens), len(answer), answers[0].log_probability, int(right), reply]
 
 
-def _chosen(asked: AskedRecord, by_order: Sequence[Sequence[Answered]]) -> Iterator[list[Any]]:
+def _option_rows(question: Question, by_order: Sequence[Sequence[Answer]]) -> Iterator[list[Any]]:
     """Yield a row for each order and option: OPTION_COLUMNS. Probabilities of the letters add to 1 in an order."""
-    (answer,) = asked.record.gold or (-1,)
-    for number, ((_, order), letters) in enumerate(zip(asked.orders, by_order, strict=True)):
-        found = np.array([letter.log_probability for letter in letters])
-        probability = np.exp(found - np.logaddexp.reduce(found))
+    (answer,) = question.record.gold or (-1,)
+    for number, ((_, order), letters) in enumerate(zip(question.orders, by_order, strict=True)):
+        logarithms = np.array([letter.log_probability for letter in letters])
+        probability = np.exp(logarithms - np.logaddexp.reduce(logarithms))
         for place, option in enumerate(order):
-            yield [asked.record.number, number, option, LETTERS[place], float(probability[place]), answer]
+            yield [question.record.number, number, option, LETTERS[place], float(probability[place]), answer]
 
 
 def _places(records: Sequence[Record], options: DocumentsOptions) -> int:
@@ -248,26 +254,26 @@ def _places(records: Sequence[Record], options: DocumentsOptions) -> int:
     return min(documents.PLACES, others + 1)
 
 
-def _asked(subject: Subject, record: Record, frame: str, options: DocumentsOptions, count: int) -> AskedRecord:
+def _question(subject: Subject, record: Record, frame: str, options: DocumentsOptions, count: int) -> Question:
     """Make the prompts of a record whose gold documents stand at so many places."""
     items = len(record.items)
     if record.chooses:
         orders = [(str(number), order) for number, order in enumerate(documents.option_orders(items))]
     else:
         gold = record.gold
-        arranged = documents.rotations(items, gold) if options.rotate else documents.orders(items, gold, count)
+        arrangements = documents.rotations(items, gold) if options.rotate else documents.orders(items, gold, count)
         orders = [(CLOSED, []), (ALONE, list(gold))]
-        orders += [(str(place), order) for place, order in enumerate(arranged, start=1)]
+        orders += [(str(place), order) for place, order in enumerate(arrangements, start=1)]
     answers = LETTERS[:items] if record.chooses else record.answers
-    texts = [frame.replace(DOCUMENTS, _shown(record, order)) + _prefix(record, options) for _, order in orders]
+    texts = [frame.replace(DOCUMENTS, _items_text(record, order)) + _prefix(record, options) for _, order in orders]
     prompts = [
         tuple(documents.prompt_with_answer(subject.tokenizer, subject.before, text, answer) for answer in answers)
         for text in texts
     ]
-    return AskedRecord(record, tuple((place, tuple(order)) for place, order in orders), tuple(texts), tuple(prompts))
+    return Question(record, tuple((place, tuple(order)) for place, order in orders), tuple(texts), tuple(prompts))
 
 
-def _shown(record: Record, order: Sequence[int]) -> str:
+def _items_text(record: Record, order: Sequence[int]) -> str:
     """Return the documents in an order as a prompt shows them, or the options with their letters."""
     if record.chooses:
         return "\n".join(f"{LETTERS[place]}. {record.items[option]}" for place, option in enumerate(order))
@@ -280,16 +286,19 @@ def _prefix(record: Record, options: DocumentsOptions) -> str:
 
 def _require_no_control_tokens(subject: Subject, records: Sequence[Record]) -> None:
     """Raise InputError where a text of a record holds a special token, which would begin or end a turn."""
-    controls = [str(subject.tokenizer.id_to_token(token)) for token in special_tokens(subject.tokenizer)]
+    controls = frozenset(special_tokens(subject.tokenizer))
     for record in records:
         contents = [message["content"] for message in record.messages]
         for what, texts in (("a document", record.items), ("a message", contents), ("an answer", record.answers)):
-            for control in controls:
-                if any(control in text for text in texts):
-                    raise InputError(
-                        f"record {record.number} has the control token {control} in {what}, where it would begin or "
-                        "end a turn; remove it"
-                    )
+            for text in texts:
+                ids = controls.intersection(encoded(subject.tokenizer, text).ids)
+                names = [str(subject.tokenizer.id_to_token(token)) for token in ids]
+                for name in names:
+                    if name in text:  # others stand for what is unknown
+                        raise InputError(
+                            f"record {record.number} has the control token {name} in {what}, where it would begin or "
+                            "end a turn; remove it"
+                        )
 
 
 def _digest(records: Sequence[Record]) -> str:

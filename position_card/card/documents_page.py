@@ -69,7 +69,7 @@ class Documents:
         table: Of documents a row for each `record`, by its line, and `place`: "1" is before all others, "no documents"
             and "gold alone" are asked besides. `before` counts the documents before that which holds the answer,
             `tokens` those of the prompt, `answer_tokens` those of the answer. `log_probability` is that of the whole
-            answer in nats, `right` is 1 or 0, and `said` is what the model said, where it was asked to. Of options a
+            answer in nats, `right` is 1 or 0, and `reply` is what the model said, where it was asked to. Of options a
             row for each `record`, `order` and `option`, from 0 on: its `place`, A or beyond, its `probability` among
             the options, and the number of the right `answer`, -1 where it is not known.
         facts: What the page tells of the model, the records and how they were measured.
@@ -79,7 +79,7 @@ class Documents:
     facts: Mapping[str, Any]
 
     @cached_property
-    def found(self) -> PlaceStatistics | OptionStatistics:
+    def comparison(self) -> PlaceStatistics | OptionStatistics:
         """What the statistics are made from."""
         if self.facts["chooses"]:
             return OptionStatistics.of(self.table)
@@ -88,21 +88,21 @@ class Documents:
     @property
     def decision(self) -> str:
         """The sentence that says where key documents belong, or why that cannot be told."""
-        if isinstance(self.found, PlaceStatistics):
-            return decide_on_places(self.found.compared)
-        return decide_on_options(self.found.compared)
+        if isinstance(self.comparison, PlaceStatistics):
+            return decide_on_places(self.comparison.summary)
+        return decide_on_options(self.comparison.summary)
 
     @property
     def statistics(self) -> dict[str, Any]:
         """Everything that was found, ready for JSON."""
-        found = self.found
-        numbers: dict[str, Any] = asdict(found.compared)
-        if isinstance(found, PlaceStatistics):
+        comparison = self.comparison
+        numbers: dict[str, Any] = asdict(comparison.summary)
+        if isinstance(comparison, PlaceStatistics):
             numbers |= {
-                "ratios by token": {end: asdict(ratio) for end, ratio in found.ratios_by_token.items()},
-                "ratios of means": {end: asdict(ratio) for end, ratio in found.ratios_of_means.items()},
-                "changes in right answers": {end: asdict(change) for end, change in found.changes.items()},
-                "variance": {part: None if math.isnan(of) else of for part, of in found.shares.items()},
+                "ratios by token": {end: asdict(ratio) for end, ratio in comparison.ratios_by_token.items()},
+                "ratios of means": {end: asdict(ratio) for end, ratio in comparison.ratios_of_means.items()},
+                "changes in right answers": {end: asdict(change) for end, change in comparison.changes.items()},
+                "variance": {part: None if math.isnan(of) else of for part, of in comparison.shares.items()},
             }
         return {
             "model": self.facts["name"],
@@ -115,18 +115,18 @@ class Documents:
     @property
     def page(self) -> str:
         """The page in Markdown."""
-        found, facts = self.found, self.facts
-        left_out = facts["left out"]
+        comparison, facts = self.comparison, self.facts
+        omissions = facts["omissions"]
         return TEMPLATE.read_text(encoding="utf-8").format(
             title=f"{facts['records']} in {facts['name']}",
             decision=self.decision,
-            left_out="".join(f" {counted(count, 'record')} left out: {why}." for why, count in left_out.items()),
-            found=_on_places(found) if isinstance(found, PlaceStatistics) else _on_options(found),
+            omissions="".join(f" {counted(count, 'record')} left out: {why}." for why, count in omissions.items()),
+            found=_on_places(comparison) if isinstance(comparison, PlaceStatistics) else _on_options(comparison),
             what="options" if facts["chooses"] else "documents",
-            prompt=_fenced(facts["first prompt"]),
+            prompt=_code_block(facts["first prompt"]),
             of_first="" if facts["chooses"] else ", with the gold document alone",
             answer=code(facts["first answer"]),
-            written="\n".join(f"- {line}" for line in self._written()),
+            written="\n".join(f"- {line}" for line in self._prompt_lines()),
             rules=_rules(facts["chooses"]),
             made_of=table(("what", "value"), self._made_of()),
         )
@@ -147,7 +147,7 @@ class Documents:
         """Return the page, which a notebook shows."""
         return self.page
 
-    def _written(self) -> Iterator[str]:
+    def _prompt_lines(self) -> Iterator[str]:
         """Say how prompts were written."""
         facts = self.facts
         if facts["template"]:
@@ -155,15 +155,15 @@ class Documents:
                 f"By the chat template of the tokenizer (sha256 {facts['template'][:12]}), without thoughts where it "
                 "knows how, and on 1 January 2025 where it asks for the day."
             )
-            if facts["added"] > 1:
+            if facts["variants"] > 1:
                 yield (
-                    f"**The template adds {facts['added']} different texts to messages of the same roles**: it may "
+                    f"**The template adds {facts['variants']} different texts to messages of the same roles**: it may "
                     "treat records differently. Look at it before you trust this page."
                 )
-            if facts["folded"]:
+            if facts["system in user"]:
                 yield (
                     f"The template refuses or drops a system message, which begins the user's turn in "
-                    f"{counted(facts['folded'], 'record')}."
+                    f"{counted(facts['system in user'], 'record')}."
                 )
         elif facts["has template"]:
             yield "As plain text, since `--plain` leaves the chat template aside."
@@ -202,60 +202,60 @@ class Documents:
         if facts["rotate"]:
             yield "orders", "all rotations"
         anew = "read anew each time, since the model predicts something else after what it keeps of them"
-        yield "beginnings that prompts share", "read once" if facts["shared"] else anew
+        yield "beginnings that prompts share", "read once" if facts["prefix cache"] else anew
         if facts["tokenizer"]:
             yield "tokenizer", facts["tokenizer"]
         yield "computed", f"in {facts['precision']} on {facts['device']}"
         yield "versions", ", ".join(f"{name} {facts['versions'][name]}" for name in ("python", "torch", "transformers"))
 
 
-def _on_places(found: PlaceStatistics) -> str:
-    last = found.log_probability.shape[1]
+def _on_places(comparison: PlaceStatistics) -> str:
+    last = comparison.log_probability.shape[1]
     rows = []
     for name, log_probability, right in (
-        *((name, found.alone[name], found.alone_right[name]) for name in (CLOSED, ALONE)),
-        *((str(place + 1), found.log_probability[:, place], found.right[:, place]) for place in range(last)),
+        *((name, comparison.alone[name], comparison.alone_right[name]) for name in (CLOSED, ALONE)),
+        *((str(place + 1), comparison.log_probability[:, place], comparison.right[:, place]) for place in range(last)),
     ):
         numbers = (np.exp(log_probability.mean()), np.exp(log_probability).mean())
-        by_token = (log_probability / found.tokens).mean()
+        by_token = (log_probability / comparison.tokens).mean()
         rows.append((name, *(f"{number:.3g}" for number in numbers), f"{by_token:.2f}", share(right.mean())))
     header = ("place", "probability, geometric mean", "mean probability", "log-probability a token", "right")
-    compared = [
-        ("probability, geometric mean", *found.ratios.values()),
-        ("probability of an average token", *found.ratios_by_token.values()),
-        ("mean probability", *found.ratios_of_means.values()),
-        ("right answers, difference", *(_points(change) for change in found.changes.values())),
+    ratios = [
+        ("probability, geometric mean", *comparison.ratios.values()),
+        ("probability of an average token", *comparison.ratios_by_token.values()),
+        ("mean probability", *comparison.ratios_of_means.values()),
+        ("right answers, difference", *(_points(change) for change in comparison.changes.values())),
     ]
-    needed, parts = found.needed(TOLD), found.shares
+    sample_size, parts = comparison.sample_size(TOLD), comparison.shares
     return ON_PLACES.format(
         places=last,
         by_place=table(header, rows),
-        middle=_listed(found.middle),
-        compared=table(("", *(f"{end} / middle" for end in ENDS)), compared),
+        middle=_range(comparison.middle),
+        compared=table(("", *(f"{end} / middle" for end in ENDS)), ratios),
         level=share(LEVEL),
         each=f"{PERCENT * (1 - (1 - LEVEL) / len(ENDS)):g} %",
         **{part: "nothing" if math.isnan(of) else share(of) for part, of in parts.items()},
         needed=(
-            f"{needed:,} records such as these would tell a ratio to within a factor of {TOLD:g}; these are "
-            f"{found.records:,}."
+            f"{sample_size:,} records such as these would tell a ratio to within a factor of {TOLD:g}; these are "
+            f"{comparison.records:,}."
         ),
     )
 
 
-def _on_options(found: OptionStatistics) -> str:
-    names = found.compared.names
-    rows = zip(names, map(percent, found.chosen), map(percent, found.mass), strict=True)
+def _on_options(comparison: OptionStatistics) -> str:
+    names = comparison.summary.names
+    rows = zip(names, map(percent, comparison.choices), map(percent, comparison.mass), strict=True)
     right = ""
-    if found.right_by_order is not None and found.right_together is not None:
+    if comparison.right_by_order is not None and comparison.right_together is not None:
         right = (
-            f" {share(found.right_by_order)} of the choices are right; by the mean log-probability over all orders it "
-            f"is {share(found.right_together)}."
+            f" {share(comparison.right_by_order)} of the choices are right; by the mean log-probability over all "
+            f"orders it is {share(comparison.right_together)}."
         )
     return ON_OPTIONS.format(
         places=len(names),
         even=share(1 / len(names)),
         by_place=table(("place", "chosen", "probability among the options"), rows),
-        same=percent(found.same),
+        same=percent(comparison.same),
         right=right,
         level=share(LEVEL),
     )
@@ -282,11 +282,11 @@ def _points(change: Interval) -> str:
     return "{:+.0f} [{:+.0f}, {:+.0f}] points".format(*(PERCENT * of for of in (change.value, change.low, change.high)))
 
 
-def _listed(places: list[int]) -> str:
+def _range(places: list[int]) -> str:
     return f"{places[0] + 1} to {places[-1] + 1}" if places[1:] else str(places[0] + 1)
 
 
-def _fenced(text: str) -> str:
+def _code_block(text: str) -> str:
     """Return a text in a block of code, whose fence is longer than what stands in it."""
     shown = text if len(text) <= SHOWN else f"{text[:SHOWN]} ... ({len(text) - SHOWN:,} characters more)"
     longest = max((len(run) for run in shown.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)

@@ -79,12 +79,12 @@ class PlaceStatistics:
         probability = np.exp(self.log_probability - self.log_probability.max())
         means = np.vstack([probability.mean(0), weights @ probability])
         of_middle = means[:, self.middle].mean(-1)
-        found = {}
+        ratios = {}
         for end, place in zip(ENDS, (0, -1), strict=True):
             values = means[:, place] / of_middle
             low, high = percentile_interval(values[1:], LEVEL)
-            found[end] = Interval(float(values[0]), float(low), float(high))
-        return found
+            ratios[end] = Interval(float(values[0]), float(low), float(high))
+        return ratios
 
     @property
     def changes(self) -> dict[str, Interval]:
@@ -100,14 +100,14 @@ class PlaceStatistics:
             record, place = ((centred.mean(axis) ** 2).mean() / total for axis in (1, 0))
         return {"record": float(record), "place": float(place), "rest": float(1 - record - place)}
 
-    def needed(self, ratio: float) -> int:
+    def sample_size(self, ratio: float) -> int:
         """Count the records with which both ratios have intervals up to this ratio on either side."""
         against = self._against_middle(self.log_probability)
         spread = max(float(against[end].std(ddof=1)) for end in ENDS)
-        return records_needed(spread, float(np.log(ratio)), 1 - (1 - LEVEL) / len(ENDS))
+        return sample_size_for(spread, float(np.log(ratio)), 1 - (1 - LEVEL) / len(ENDS))
 
     @cached_property
-    def compared(self) -> PlaceRatios:
+    def summary(self) -> PlaceRatios:
         """What the decision is made from."""
         closed = self.alone[CLOSED]
         best = int(self.log_probability.mean(0).argmax())
@@ -121,8 +121,8 @@ class PlaceStatistics:
             right=float(self.right.mean()),
             ever_right=any(ever),
             records=self.records,
-            needed=self.needed(TOLD),
-            needed_for_little=self.needed(MARGIN),
+            sample_size=self.sample_size(TOLD),
+            sample_size_for_little=self.sample_size(MARGIN),
         )
 
     def _against_middle(self, values: Array) -> dict[str, Array]:
@@ -141,10 +141,10 @@ class OptionStatistics:
     @classmethod
     def of(cls, table: pd.DataFrame) -> "OptionStatistics":
         """Take the table of a measurement, in which every record has a row for each order and option."""
-        ordered = table.sort_values(["record", "order", "option"])
+        rows = table.sort_values(["record", "order", "option"])
         count = int(table["option"].nunique())
-        probability = ordered["probability"].to_numpy(np.float64).reshape(-1, count, count)
-        return cls(probability, ordered.groupby("record")["answer"].first().to_numpy(np.int64))
+        probability = rows["probability"].to_numpy(np.float64).reshape(-1, count, count)
+        return cls(probability, rows.groupby("record")["answer"].first().to_numpy(np.int64))
 
     @property
     def by_place(self) -> Array:
@@ -154,7 +154,7 @@ class OptionStatistics:
         return np.take_along_axis(self.probability, np.broadcast_to(places, self.probability.shape), -1)
 
     @property
-    def chosen(self) -> tuple[Interval, ...]:
+    def choices(self) -> tuple[Interval, ...]:
         """How often the option at each place is the most probable one; intervals hold together."""
         count = self.probability.shape[1]
         share = np.eye(count)[self.by_place.argmax(-1)].mean(1)
@@ -172,39 +172,45 @@ class OptionStatistics:
         return _mean((choices == choices[:, :1]).all(-1).astype(float))
 
     @property
-    def known(self) -> NDArray[np.int64]:
+    def records_with_answer(self) -> NDArray[np.int64]:
         """The numbers of the records whose right option is known."""
         return np.flatnonzero(self.right >= 0).astype(np.int64)
 
     @property
     def right_by_order(self) -> float | None:
         """Share of the orders in which the right option is the most probable one."""
-        choices = self.probability[self.known].argmax(-1)
-        return float((choices == self.right[self.known, None]).mean()) if len(self.known) else None
+        choices = self.probability[self.records_with_answer].argmax(-1)
+        return (
+            float((choices == self.right[self.records_with_answer, None]).mean())
+            if len(self.records_with_answer)
+            else None
+        )
 
     @property
     def right_together(self) -> float | None:
         """Share of the records whose right option has the greatest mean log-probability over all orders."""
-        choices = np.log(self.probability[self.known]).mean(1).argmax(-1)
-        return float((choices == self.right[self.known]).mean()) if len(self.known) else None
+        choices = np.log(self.probability[self.records_with_answer]).mean(1).argmax(-1)
+        return (
+            float((choices == self.right[self.records_with_answer]).mean()) if len(self.records_with_answer) else None
+        )
 
     @cached_property
-    def compared(self) -> OptionShares:
+    def summary(self) -> OptionShares:
         """What the decision is made from."""
         count = self.probability.shape[1]
         share = np.eye(count)[self.by_place.argmax(-1)].mean(1)
         spread, wide = float(share.std(0, ddof=1).max()), (TOLD - 1) / count
         return OptionShares(
             names=tuple(LETTERS[:count]),
-            chosen=self.chosen,
+            choices=self.choices,
             same=self.same.value,
             right=self.right_by_order,
             records=len(self.probability),
-            needed=records_needed(spread, wide, 1 - (1 - LEVEL) / count),
+            sample_size=sample_size_for(spread, wide, 1 - (1 - LEVEL) / count),
         )
 
 
-def records_needed(spread: float, half: float, level: float) -> int:
+def sample_size_for(spread: float, half: float, level: float) -> int:
     """Count the records, at least 2, whose Student's interval is no wider than `half` on either side of the mean."""
     low, high = 1, 2
     while not _is_narrow(high, spread, half, level) and high < MOST_RECORDS:

@@ -161,15 +161,20 @@ def decoder_size(parameters: int, config: PretrainedConfig) -> DecoderSize:
     return DecoderSize(parameters, *shape, config)
 
 
-def operations_per_second(device: str, precision: str) -> float:
-    """Return how many operations a second a device takes to multiply matrices of the size that models have."""
-    matrix = torch.ones(512, 1024, dtype=getattr(torch, precision), device=device)
+def operations_per_second(device: str, precision: str, *, one: bool = False) -> float:
+    """Return how many operations a second a device takes to multiply matrices of the size that models have.
+
+    For `one` token at a time that is a row and a matrix which no cache of a processor holds, as weights are read then.
+    """
+    kind: dict[str, Any] = {"dtype": getattr(torch, precision), "device": device}
+    rows, columns, width = (1, 16_384, 2048) if one else (512, 512, 1024)
+    row, matrix = torch.ones(rows, width, **kind), torch.ones(columns, width, **kind)
     seconds = []
     for _ in range(3):
         began = time.perf_counter()
-        (matrix @ matrix.mT).sum().item()
+        (row @ matrix.mT).sum().item()
         seconds.append(time.perf_counter() - began)
-    return 2 * 512 * 512 * 1024 / min(seconds)
+    return 2 * rows * columns * width / min(seconds)
 
 
 def available(device: str) -> float | None:

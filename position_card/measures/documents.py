@@ -27,7 +27,7 @@ PLACES = 5  # of the gold documents, where all rotations are not asked for
 CLOSED, ALONE = "no documents", "gold alone"  # what a record is asked besides
 
 Tokens = tuple[int, ...]
-Read = tuple[Tokens, Cache | None]  # a prompt, and a cache of all its tokens but the last
+Branch = tuple[Tokens, Cache | None]  # a prompt, and a cache of all its tokens but the last
 
 
 class Prompt(NamedTuple):
@@ -37,12 +37,12 @@ class Prompt(NamedTuple):
     answer: Tokens
 
 
-class Answered(NamedTuple):
+class Answer(NamedTuple):
     """What a model makes of a prompt."""
 
     log_probability: float  # of the whole answer, in nats
     likeliest: bool  # whether every token of it was the most probable one
-    said: Tokens  # what the model goes on with by itself, if that was asked for
+    reply: Tokens  # what the model goes on with by itself, if that was asked for
 
 
 def places(others: int, most: int = PLACES) -> list[int]:
@@ -89,9 +89,9 @@ def prompt_with_answer(tokenizer: Tokenizer, before: Sequence[int], text: str, a
 def tokens_read(prompts: Sequence[Prompt]) -> int:
     """Count the tokens that pass through a model which reads what prompts begin with in common once."""
     heads = sorted({tokens[:-1] for tokens, _ in prompts})
-    begun = zip([(), *heads], heads, strict=False)
+    pairs = zip([(), *heads], heads, strict=False)
     answers = sum(len(answer) for _, answer in set(prompts))
-    return sum(len(head) - _common(before, head) for before, head in begun) + answers
+    return sum(len(head) - _common(before, head) for before, head in pairs) + answers
 
 
 @in_float32
@@ -103,47 +103,49 @@ def shares_beginnings(model: PreTrainedModel, tokens: Tokens) -> bool:
     prompt = torch.tensor([tokens], device=forward.device(model))
     half = len(tokens) // 2
 
-    def predicted(shared: bool) -> Tensor:
-        if not shared:
+    def predict(from_prefix: bool) -> Tensor:
+        if not from_prefix:
             return forward.next_token(model, prompt)[0]
         _, cache = forward.next_token(model, prompt[:, :half], keep=True)
         assert cache is not None
         return forward.next_token(model, prompt[:, half:], forward.repeat(cache, 1), keep=True)[0]
 
-    return half > 0 and passes.reuses(partial(predicted, False), partial(predicted, True), "every prompt")
+    return half > 0 and passes.reuses(partial(predict, False), partial(predict, True), "every prompt")
 
 
 class Reader:
     """A model that reads the prompts of one record after the other."""
 
-    def __init__(self, model: PreTrainedModel, *, shared: bool, most: int = 0, ends: Sequence[int] = ()) -> None:
-        """Take a model, which goes on by itself for `most` tokens after each prompt, or up to one of `ends`."""
-        self.model, self.shared, self.most, self.ends = model, shared, most, ends
+    def __init__(
+        self, model: PreTrainedModel, *, prefix_cache: bool, reply_length: int = 0, ends: Sequence[int] = ()
+    ) -> None:
+        """Take a model, which goes on by itself for `reply_length` tokens after each prompt, or up to one of `ends`."""
+        self.model, self.prefix_cache, self.reply_length, self.ends = model, prefix_cache, reply_length, ends
 
-    def read(self, prompts: Sequence[Prompt]) -> list[Answered]:
+    def read(self, prompts: Sequence[Prompt]) -> list[Answer]:
         """Return what the model makes of each prompt. All of them share their beginnings."""
         answers: dict[Tokens, set[Tokens]] = {}
         for prompt in prompts:
             answers.setdefault(prompt.tokens, set()).add(prompt.answer)
-        walked = self._walk(sorted(answers), 0, None) if self.shared else ((tokens, None) for tokens in answers)
-        found = {}
-        for tokens, cache in walked:
+        walk = self._walk(sorted(answers), 0, None) if self.prefix_cache else ((tokens, None) for tokens in answers)
+        results = {}
+        for tokens, cache in walk:
             left = tokens if cache is None else tokens[-1:]
-            said = self._said(left, _copied(cache)) if self.most else ()
+            reply = self._reply(left, _copy(cache)) if self.reply_length else ()
             for answer in sorted(answers[tokens]):
-                found[tokens, answer] = Answered(*self._scored(left, answer, _copied(cache)), said)
-        return [found[prompt] for prompt in prompts]
+                results[tokens, answer] = Answer(*self._score(left, answer, _copy(cache)), reply)
+        return [results[prompt] for prompt in prompts]
 
     def _walk(
-        self, prompts: Sequence[Tokens], begun: int, cache: Cache | None
+        self, prompts: Sequence[Tokens], length: int, cache: Cache | None
     ) -> Iterator[tuple[Tokens, Cache | None]]:
-        """Yield each of the sorted prompts with a cache of all its tokens but the last; `cache` has the first `begun`.
+        """Yield each of the sorted prompts with a cache of all its tokens but the last; `cache` has the first `length`.
 
         What is yielded stays as it is until the next prompt is asked for.
         """
         common = min(_common(prompts[0], prompts[-1]), min(map(len, prompts)) - 1)
-        if common > begun:
-            cache = forward.next_token(self.model, self._row(prompts[0][begun:common]), cache, keep=True)[1]
+        if common > length:
+            cache = forward.next_token(self.model, self._row(prompts[0][length:common]), cache, keep=True)[1]
         groups: dict[int | None, list[Tokens]] = {}  # by the token that follows; None: a prompt has but one token more
         for prompt in prompts:
             groups.setdefault(prompt[common] if len(prompt) > common + 1 else None, []).append(prompt)
@@ -152,30 +154,32 @@ class Reader:
             if token is None:
                 yield from ((prompt, cache) for prompt in group)
             else:
-                yield from self._walk(group, common, cache if token == last else _copied(cache))
+                yield from self._walk(group, common, cache if token == last else _copy(cache))
 
-    def _scored(self, given: Tokens, answer: Tokens, cache: Cache | None) -> tuple[float, bool]:
-        """Return the log-probability of an answer after given tokens, and whether each of its tokens is likeliest."""
-        found = forward.log_probabilities(self.model, self._row((*given, *answer[:-1])), len(answer), cache)[0]
-        target = torch.tensor(answer, device=found.device)
-        return float(found.gather(1, target[:, None]).sum()), bool((found.argmax(-1) == target).all())
+    def _score(self, prompt: Tokens, answer: Tokens, cache: Cache | None) -> tuple[float, bool]:
+        """Return the log-probability of an answer behind its prompt, and whether each of its tokens is likeliest."""
+        row = self._row((*prompt, *answer[:-1]))
+        logarithms = forward.log_probabilities(self.model, row, len(answer), cache)[0]
+        target = torch.tensor(answer, device=logarithms.device)
+        likeliest = bool((logarithms.argmax(-1) == target).all())
+        return float(logarithms.gather(1, target[:, None]).sum()), likeliest
 
-    def _said(self, given: Tokens, cache: Cache | None) -> Tokens:
-        """Return the most probable tokens, one after the other, up to `most` or to one of `ends`."""
-        said: Tokens = ()
-        while len(said) < self.most:
-            expected, cache = forward.next_token(self.model, self._row(given), cache, keep=self.shared)
+    def _reply(self, prompt: Tokens, cache: Cache | None) -> Tokens:
+        """Return the most probable tokens, one after the other, up to `reply_length` or to one of `ends`."""
+        reply: Tokens = ()
+        while len(reply) < self.reply_length:
+            expected, cache = forward.next_token(self.model, self._row(prompt), cache, keep=self.prefix_cache)
             if (token := int(expected[0].argmax())) in self.ends:
                 break
-            said = (*said, token)
-            given = (token,) if self.shared else (*given, token)
-        return said
+            reply = (*reply, token)
+            prompt = (token,) if self.prefix_cache else (*prompt, token)
+        return reply
 
     def _row(self, tokens: Tokens) -> Tensor:
         return torch.tensor([tokens], device=forward.device(self.model))
 
 
-def _copied(cache: Cache | None) -> Cache | None:
+def _copy(cache: Cache | None) -> Cache | None:
     return None if cache is None else forward.repeat(cache, 1)
 
 

@@ -40,8 +40,8 @@ class Frames:
     """How the prompts of records are written: texts in which DOCUMENTS still has to be replaced."""
 
     texts: tuple[str, ...]  # of the records, each up to where the answer begins
-    added: int  # different texts that the template adds to messages of the same roles, at most; 0 without a template
-    folded: int  # records whose system message is a part of the user's, since the template refuses it
+    variants: int  # different texts that the template adds to messages of the same roles, at most; 0 without a template
+    system_in_user: int  # records whose system message is a part of the user's, since the template refuses it
 
 
 def plain_frames(records: Sequence[Record]) -> Frames:
@@ -56,35 +56,37 @@ def chat_frames(records: Sequence[Record], template: ChatTemplate) -> Frames:
     the template cannot be rendered within its limits, and where a message does not stand in what it gives.
     """
     conversations = [list(record.messages) for record in records]
-    given = _render(template, conversations)
-    missed = [index for index, messages in enumerate(conversations) if _fault(given[index], messages)]
-    folded = [index for index in missed if conversations[index][0]["role"] == "system" and conversations[index][1:]]
-    for index in folded:
+    answers = _render(template, conversations)
+    faulty = [index for index, messages in enumerate(conversations) if _fault(answers[index], messages)]
+    with_system = [
+        index for index in faulty if conversations[index][0]["role"] == "system" and conversations[index][1:]
+    ]
+    for index in with_system:
         system, user, *others = conversations[index]
         conversations[index] = [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *others]
-    if folded:
-        for index, answer in zip(folded, _render(template, [conversations[i] for i in folded]), strict=True):
-            given[index] = answer
-    for record, answer, messages in zip(records, given, conversations, strict=True):
+    if with_system:
+        for index, answer in zip(with_system, _render(template, [conversations[i] for i in with_system]), strict=True):
+            answers[index] = answer
+    for record, answer, messages in zip(records, answers, conversations, strict=True):
         if fault := _fault(answer, messages):
             raise InputError(f"the chat template does not write record {record.number}: {fault:.300}; {PLAIN}")
-    texts = tuple(answer["text"] for answer in given)
-    return Frames(texts, _different(texts, conversations), len(folded))
+    texts = tuple(answer["text"] for answer in answers)
+    return Frames(texts, _different(texts, conversations), len(with_system))
 
 
 def _render(template: ChatTemplate, conversations: Sequence[Sequence[Message]]) -> list[dict[str, str]]:
     """Run the program that renders a template; for each conversation it gives a `text` or an `error`."""
-    asked = {"template": template.text, "values": {**QUIET, **template.tokens}, "conversations": conversations}
+    request = {"template": template.text, "values": {**QUIET, **template.tokens}, "conversations": conversations}
     try:
-        program, text = [sys.executable, "-P", str(PROGRAM)], json.dumps(asked).encode()
-        ended = subprocess.run(program, input=text, capture_output=True, check=False, timeout=SECONDS)
-        rendered: list[dict[str, str]] = json.loads(ended.stdout) if ended.returncode == 0 else []
+        program, text = [sys.executable, "-P", str(PROGRAM)], json.dumps(request).encode()
+        process = subprocess.run(program, input=text, capture_output=True, check=False, timeout=SECONDS)
+        answers: list[dict[str, str]] = json.loads(process.stdout) if process.returncode == 0 else []
     except (subprocess.TimeoutExpired, ValueError):
-        rendered = []
-    if len(rendered) != len(conversations):
-        why = rendered[0]["error"] if rendered else "it takes too much time or memory"
+        answers = []
+    if len(answers) != len(conversations):
+        why = answers[0]["error"] if answers else "it takes too much time or memory"
         raise InputError(f"the chat template (sha256 {template.sha256[:12]}) is not rendered: {why:.300}; {PLAIN}")
-    return rendered
+    return answers
 
 
 def _contents(messages: Sequence[Message]) -> list[str]:
@@ -104,9 +106,9 @@ def _fault(answer: Mapping[str, str], messages: Sequence[Message]) -> str:
 
 def _different(texts: Sequence[str], conversations: Sequence[Sequence[Message]]) -> int:
     """Count the different texts that a template adds to the messages of conversations with the same roles, at most."""
-    added: dict[tuple[str, ...], set[str]] = {}
+    additions: dict[tuple[str, ...], set[str]] = {}
     for text, messages in zip(texts, conversations, strict=True):
         for content in _contents(messages):
             text = text.replace(content.strip(), "\0", 1)
-        added.setdefault(tuple(message["role"] for message in messages), set()).add(text)
-    return max(map(len, added.values()))
+        additions.setdefault(tuple(message["role"] for message in messages), set()).add(text)
+    return max(map(len, additions.values()))

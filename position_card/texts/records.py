@@ -26,8 +26,8 @@ Message = Mapping[str, str]  # of a chat: its role and its content
 DOCUMENTS = "{documents}"  # in a message, the place of the documents or options; replaced as it stands
 ROLES = ("system", "user", "assistant")
 ANSWER = "Answer:"  # how an answer begins, where the frame is ours
-ASKED = f"Answer the question from the documents below.\n\n{DOCUMENTS}\n\nQuestion: "
-CHOSEN = f"\n\n{DOCUMENTS}\n\nAnswer with the letter of the right option."
+QUESTION_FRAME = f"Answer the question from the documents below.\n\n{DOCUMENTS}\n\nQuestion: "
+CHOICE_FRAME = f"\n\n{DOCUMENTS}\n\nAnswer with the letter of the right option."
 GOLD = ("isgold", "hasanswer", "has_answer")  # marks of a document that holds the answer, the surest first
 ENDINGS = (".jsonl", ".jsonl.gz")
 CHARACTERS = 200_000_000  # of a file
@@ -59,7 +59,7 @@ class Records:
     """The records of a file that fit, and how many were left out, by the reason."""
 
     records: tuple[Record, ...]
-    left_out: Counter[str]
+    omissions: Counter[str]
 
 
 def read_records(name: str) -> Records:
@@ -75,15 +75,15 @@ def read_records(name: str) -> Records:
 
 def records_of(values: Iterable[tuple[int, object]], place: str = "record") -> Records:
     """Make records of JSON values with their numbers. Raises InputError, which says the `place`, as `read_records`."""
-    records, left_out = [], Counter[str]()
+    records, omissions = [], Counter[str]()
     for number, value in values:
         record = _record(value, number, f"{place} {number}")
         if fault := _fault(record):
-            left_out[fault] += 1
+            omissions[fault] += 1
         else:
             records.append(record)
     if len(records) < FEWEST:
-        why = "".join(f"; {count} left out: {fault}" for fault, count in left_out.items())
+        why = "".join(f"; {count} left out: {fault}" for fault, count in omissions.items())
         raise InputError(f"{len(records)} records fit, and at least {FEWEST} are needed{why}; give more records")
     first = records[0]
     for record in records:
@@ -97,7 +97,7 @@ def records_of(values: Iterable[tuple[int, object]], place: str = "record") -> R
                 f"{place} {record.number} has {len(record.items)} choices, but {place} {first.number} has "
                 f"{len(first.items)}; put them into two files"
             )
-    return Records(tuple(records), left_out)
+    return Records(tuple(records), omissions)
 
 
 def _fault(record: Record) -> str:
@@ -123,10 +123,10 @@ def _lines(name: str) -> Iterator[Any]:
         except UnicodeError as error:
             raise InputError("standard input is not encoded in UTF-8; convert it, or give a file") from error
         return
-    packed = name.endswith(".gz")
-    with opened(name, f"records {name}", "rb" if packed else "r") as file:
+    is_gzip = name.endswith(".gz")
+    with opened(name, f"records {name}", "rb" if is_gzip else "r") as file:
         try:
-            yield io.TextIOWrapper(gzip.GzipFile(fileobj=file), encoding="utf-8-sig") if packed else file
+            yield io.TextIOWrapper(gzip.GzipFile(fileobj=file), encoding="utf-8-sig") if is_gzip else file
         except (EOFError, zlib.error) as error:
             raise InputError(f"records {name} cannot be unpacked ({error}); fetch the file again") from error
 
@@ -155,9 +155,9 @@ def _record(value: object, number: int, place: str) -> Record:
         return _chat(value, number, place)
     if "ctxs" in value:
         question = _text(value, "question", place)
-        messages = ({"role": "user", "content": ASKED + question},)
+        messages = ({"role": "user", "content": QUESTION_FRAME + question},)
         return _documents(value, "ctxs", _answers(value, place), messages, number, place, ANSWER)
-    raise InputError(f"{place}, has none of choices, messages and ctxs, but {', '.join(value)}; give one of the three")
+    raise InputError(f"{place}, has none of choices, messages and ctxs, but {', '.join(map(str, value))}; give one")
 
 
 def _choices(value: Mapping[str, Any], number: int, place: str) -> Record:
@@ -178,17 +178,17 @@ def _choices(value: Mapping[str, Any], number: int, place: str) -> Record:
             f"{place}, has the answer {answer!r:.40}, which is none of its {len(items)} choices; give its number from "
             "0 on, its letter or its text, or leave it out"
         )
-    content = _text(value, "question", place) + CHOSEN
+    content = _text(value, "question", place) + CHOICE_FRAME
     messages = _checked_messages(({"role": "user", "content": content},), place)
     return Record(number, messages, items, () if right is None else (right,), (), ANSWER)
 
 
 def _chat(value: Mapping[str, Any], number: int, place: str) -> Record:
-    given = value["messages"]
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        raise InputError(f"{place}, has messages {given!r:.40}; give a list of objects with role and content")
+    chat = value["messages"]
+    if not isinstance(chat, Sequence) or isinstance(chat, str):
+        raise InputError(f"{place}, has messages {chat!r:.40}; give a list of objects with role and content")
     messages = []
-    for message in given:
+    for message in chat:
         if not isinstance(message, Mapping) or message.get("role") not in ROLES:
             raise InputError(f"{place}, has the message {message!r:.40}; give it a role of {', '.join(ROLES)}")
         messages.append({"role": str(message["role"]), "content": _text(message, "content", place)})
@@ -208,11 +208,11 @@ def _documents(
     place: str,
     prefix: str,
 ) -> Record:
-    given = value.get(key)
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        raise InputError(f"{place}, has {key} {given!r:.40}; give a list of documents")
+    documents = value.get(key)
+    if not isinstance(documents, Sequence) or isinstance(documents, str):
+        raise InputError(f"{place}, has {key} {documents!r:.40}; give a list of documents")
     items, texts = [], []
-    for document in given:
+    for document in documents:
         if isinstance(document, Mapping):
             text, title = _text(document, "text", place), document.get("title") or ""
             texts.append(text)
@@ -220,14 +220,14 @@ def _documents(
         else:
             texts.append(_string(document, key, place))
             items.append(texts[-1])
-    marked: list[bool] = []
+    gold_marks: list[bool] = []
     for mark in GOLD:
-        marked = [isinstance(document, Mapping) and bool(document.get(mark)) for document in given]
-        if any(marked):
+        gold_marks = [isinstance(document, Mapping) and bool(document.get(mark)) for document in documents]
+        if any(gold_marks):
             break
     else:
-        marked = [any(answer.casefold() in text.casefold() for answer in answers) for text in texts]
-    gold = tuple(index for index, is_gold in enumerate(marked) if is_gold)
+        gold_marks = [any(answer.casefold() in text.casefold() for answer in answers) for text in texts]
+    gold = tuple(index for index, is_gold in enumerate(gold_marks) if is_gold)
     return Record(number, _checked_messages(messages, place), tuple(items), gold, tuple(answers), prefix)
 
 
@@ -240,10 +240,10 @@ def _checked_messages(messages: tuple[Message, ...], place: str) -> tuple[Messag
 
 
 def _answers(value: Mapping[str, Any], place: str) -> tuple[str, ...]:
-    given = value.get("answers")
-    answers = [given] if isinstance(given, str) else given
+    answers = value.get("answers")
+    answers = [answers] if isinstance(answers, str) else answers
     if not isinstance(answers, Sequence) or not answers:
-        raise InputError(f"{place}, has answers {given!r:.40}; give a list of texts")
+        raise InputError(f"{place}, has answers {answers!r:.40}; give a list of texts")
     return tuple(_string(answer, "answers", place) for answer in answers)
 
 

@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 SECONDS = 4  # of a processor, and one more for each THOUSAND conversations
 MEMORY = 512 * 2**20  # bytes of addresses, beside eight times those that are read
-ADDED = 100_000  # characters that a template may add to the messages
+ADDITION = 100_000  # characters that a template may add to the messages
 DAY = datetime(2025, 1, 1)  # what a template is told that today is, so that the same records give the same prompts
 
 
@@ -44,10 +44,10 @@ def as_json(value: Any, indent: int | None = None, separators: Any = None, sort_
 
 
 def main() -> None:
-    """Render what is asked for."""
-    read = sys.stdin.buffer.read()
-    asked = json.loads(read)
-    seconds, memory = SECONDS + len(asked["conversations"]) // 1000, MEMORY + 8 * len(read)
+    """Render what standard input asks for."""
+    data = sys.stdin.buffer.read()
+    request = json.loads(data)
+    seconds, memory = SECONDS + len(request["conversations"]) // 1000, MEMORY + 8 * len(data)
     for limit, most in (
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_AS, memory),
@@ -56,34 +56,34 @@ def main() -> None:
     ):
         resource.setrlimit(limit, (most, most))
     try:
-        rendered = _rendered(asked)
+        answers = _answers(request)
     except MemoryError:
-        rendered = [{"error": "it takes too much memory"}]
-    json.dump(rendered, sys.stdout)
+        answers = [{"error": "it takes too much memory"}]
+    json.dump(answers, sys.stdout)
 
 
-def _rendered(asked: dict[str, Any]) -> list[dict[str, str]]:
+def _answers(request: dict[str, Any]) -> list[dict[str, str]]:
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
     environment.filters["tojson"] = as_json
     environment.globals |= {"raise_exception": refuse, "strftime_now": DAY.strftime}
     try:
-        template = environment.from_string(asked["template"])
+        template = environment.from_string(request["template"])
     except (TemplateError, RecursionError) as error:
         return [{"error": f"it is no template: {error}"}]
-    rendered = []
-    for messages in asked["conversations"]:
+    answers = []
+    for messages in request["conversations"]:
         try:
-            text = template.render(messages=messages, add_generation_prompt=True, **asked["values"])
+            text = template.render(messages=messages, add_generation_prompt=True, **request["values"])
         except MemoryError:
             raise
         except Exception as error:  # whatever the program of a stranger does
-            rendered.append({"error": f"{type(error).__name__}: {error}"})
+            answers.append({"error": f"{type(error).__name__}: {error}"})
             continue
-        most = sum(len(message["content"]) for message in messages) + ADDED
-        rendered.append({"text": text} if len(text) <= most else {"error": f"it adds more than {ADDED:,} characters"})
-    return rendered
+        most = sum(len(message["content"]) for message in messages) + ADDITION
+        answers.append({"text": text} if len(text) <= most else {"error": f"it adds more than {ADDITION:,} characters"})
+    return answers
 
 
 if __name__ == "__main__":

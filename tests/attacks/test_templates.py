@@ -38,4 +38,4 @@ def test_a_template_that_sees_no_documents_does_nothing_with_their_order():
     """The place of the documents is what it is told, and nothing of what they say."""
     records = records_of(list(enumerate(asked(), start=1))).records
     telling = SHOWN + "{% if 'The code of the red gate is' in messages[0].content %}one{% endif %}"
-    assert chat.chat_frames(records, chat.ChatTemplate(telling, {})).added == 1
+    assert chat.chat_frames(records, chat.ChatTemplate(telling, {})).variants == 1

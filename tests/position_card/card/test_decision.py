@@ -62,8 +62,8 @@ def test_the_other_end_is_named_where_it_is_like_the_better_or_worse_than_the_mi
 
 def test_how_many_records_are_missing_is_told():
     assert "about 50 more records would tell" in decided()
-    assert "about 460 more records would tell" in decided(needed=40)
-    assert "about 1 more" in decided(needed=10, needed_for_little=20)
+    assert "about 460 more records would tell" in decided(sample_size=40)
+    assert "about 1 more" in decided(sample_size=10, sample_size_for_little=20)
 
 
 def test_how_many_answers_are_right_is_told():
@@ -83,11 +83,11 @@ def test_how_many_answers_are_right_is_told():
     ],
 )
 def test_the_rules_on_options_decide_at_their_borders(chosen, begins):
-    said = decide_on_options(replace(SHARES, chosen=chosen))
+    said = decide_on_options(replace(SHARES, choices=chosen))
     assert said.startswith(begins), said
     assert "the same option is chosen in all orders in 50 % of the records" in said
     assert "75 % of the choices are right, and 25 % by chance" in said
-    assert "are right" not in decide_on_options(replace(SHARES, chosen=chosen, right=None))
+    assert "are right" not in decide_on_options(replace(SHARES, choices=chosen, right=None))
 
 
 def test_the_bounds_are_those_that_the_page_states():

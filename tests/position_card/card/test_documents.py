@@ -204,13 +204,13 @@ def test_what_a_model_says_is_right_where_it_has_the_answer(here):
     """The answer of each record is made to be what the model says, in other letters."""
     rows = asked(8, documents=3)
     said = run("base", rows, "--generate", "8")[0].fillna("")
-    assert not said["said"].str.contains("\n").any()
-    first = said[(said["record"] == 1) & (said["place"] == "1")]["said"].iloc[0]
+    assert not said["reply"].str.contains("\n").any()
+    first = said[(said["record"] == 1) & (said["place"] == "1")]["reply"].iloc[0]
     assert first.strip()
     for row in rows:
         row["answers"] = ["never said", first.strip().upper()]
     table = run("base", rows, "--generate", "8", "--force")[0].fillna("")
-    spoken = table["said"].str.casefold().str.contains(re.escape(first.strip().casefold()))
+    spoken = table["reply"].str.casefold().str.contains(re.escape(first.strip().casefold()))
     assert list(table["right"]) == list(spoken.astype(int))
     assert spoken.any()
 
@@ -233,7 +233,7 @@ def test_records_that_do_not_fit_are_left_out_and_counted(here):
     rows[7]["answers"] = ["nowhere"]
     table, found = run("base", rows)
     assert set(range(1, 11)) - set(table["record"]) == {5, 8}
-    assert sorted(found["facts"]["left out"].values()) == [1, 1]
+    assert sorted(found["facts"]["omissions"].values()) == [1, 1]
     page = Path("position-card/base/documents/rows/documents.md").read_text()
     assert "1 record left out: more tokens than the model takes." in page
 

@@ -18,7 +18,7 @@ def place_table(log_probability, right=None, closed=-9.0, alone=-1.0):
         for place, value in [(CLOSED, closed), (ALONE, alone), *((str(k + 1), of) for k, of in enumerate(of_record))]:
             is_right = 0 if right is None or not place.isdigit() else right[record][int(place) - 1]
             rows.append((10 + record, place, 0, 50, 3, value, is_right, ""))
-    columns = ["record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "said"]
+    columns = ["record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "reply"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -81,7 +81,7 @@ def test_variance_is_shared_out_between_record_and_place():
 
 
 def test_what_is_decided_on_is_compared_with_no_documents(drawn):
-    found = PlaceStatistics.of(place_table(drawn, closed=-6.0, alone=-2.0), seed=0).compared
+    found = PlaceStatistics.of(place_table(drawn, closed=-6.0, alone=-2.0), seed=0).summary
     assert [found.alone.value, found.alone.low] == pytest.approx([np.exp(4)] * 2)
     best = drawn[:, drawn.mean(0).argmax()] + 6
     assert found.best.low == pytest.approx(np.exp(student(best, 0.95)[0]))
@@ -92,7 +92,7 @@ def test_what_is_decided_on_is_compared_with_no_documents(drawn):
 
 @pytest.mark.parametrize(("spread", "half", "level"), [(1.0, 0.223, 0.975), (0.01, 0.2, 0.95), (3.0, 0.1, 0.975)])
 def test_so_many_records_are_needed_and_one_less_is_too_few(spread, half, level):
-    found = record_statistics.records_needed(spread, half, level)
+    found = record_statistics.sample_size_for(spread, half, level)
 
     def width(records):
         return stats.t.ppf((1 + level) / 2, records - 1) * spread / np.sqrt(records)
@@ -113,7 +113,7 @@ def option_table(picked, answer=0):
 
 def test_a_model_that_always_says_b_is_seen():
     found = OptionStatistics.of(option_table(lambda order, place: 0.6 if place == 1 else 0.2))
-    assert [chosen.value for chosen in found.chosen] == [0, 1, 0]
+    assert [chosen.value for chosen in found.choices] == [0, 1, 0]
     assert [mass.value for mass in found.mass] == pytest.approx([0.2, 0.6, 0.2])
     assert found.same.value == 0
     assert found.right_by_order == pytest.approx(1 / 3)
@@ -121,7 +121,7 @@ def test_a_model_that_always_says_b_is_seen():
 
 def test_a_model_that_knows_the_option_is_seen():
     found = OptionStatistics.of(option_table(lambda order, place: 0.6 if (place - order) % 3 == 2 else 0.2, answer=2))
-    assert [chosen.value for chosen in found.chosen] == pytest.approx([1 / 3] * 3)
+    assert [chosen.value for chosen in found.choices] == pytest.approx([1 / 3] * 3)
     assert (found.same.value, found.right_by_order, found.right_together) == (1, 1, 1)
     unknown = OptionStatistics.of(option_table(lambda order, place: 1 / 3, answer=-1))
     assert (unknown.right_by_order, unknown.right_together) == (None, None)

@@ -102,32 +102,34 @@ def plainly(model, prompt):
 def test_answers_have_the_probability_of_plain_passes(kind, shared):
     model, prompts = MODELS[kind](), drawn()
     likely = Prompt(prompts[3].tokens, tuple(plainly(model, prompts[3])[1][:1]))
-    for prompt, found in zip([*prompts, likely], Reader(model, shared=shared).read([*prompts, likely]), strict=True):
+    for prompt, found in zip(
+        [*prompts, likely], Reader(model, prefix_cache=shared).read([*prompts, likely]), strict=True
+    ):
         expected, chosen = plainly(model, prompt)
         assert found.log_probability == pytest.approx(expected, abs=1e-4)
         assert found.likeliest == (chosen == list(prompt.answer))
-        assert found.said == ()
+        assert found.reply == ()
     assert found.likeliest
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_model_says_what_it_generates(shared):
     model, prompts = llama(), drawn()
-    found = Reader(model, shared=shared, most=5).read(prompts)
+    found = Reader(model, prefix_cache=shared, reply_length=5).read(prompts)
     for prompt, answered in zip(prompts, found, strict=True):
         given = torch.tensor([prompt.tokens])
         greedily = {"attention_mask": torch.ones_like(given), "max_new_tokens": 5, "do_sample": False}
         said = model.generate(given, **greedily, eos_token_id=None, pad_token_id=0)[0]
-        assert answered.said == tuple(said[len(prompt.tokens) :].tolist())
-    end = found[0].said[2]
-    until = Reader(model, shared=shared, most=5, ends=[end]).read(prompts[:1])[0].said
-    assert until == found[0].said[: found[0].said.index(end)]
+        assert answered.reply == tuple(said[len(prompt.tokens) :].tolist())
+    end = found[0].reply[2]
+    until = Reader(model, prefix_cache=shared, reply_length=5, ends=[end]).read(prompts[:1])[0].reply
+    assert until == found[0].reply[: found[0].reply.index(end)]
 
 
 def test_what_prompts_begin_with_in_common_is_read_once():
     model, prompts, seen = llama(), drawn(), []
     model.get_input_embeddings().register_forward_hook(lambda module, given, out: seen.append(given[0].numel()))
-    Reader(model, shared=True).read(prompts)
+    Reader(model, prefix_cache=True).read(prompts)
     assert documents.tokens_read(prompts) == sum(seen)
     beginnings = {prompt.tokens[:end] for prompt in prompts for end in range(1, len(prompt.tokens))}
     assert sum(seen) == len(beginnings) + sum(len(answer) for _, answer in set(prompts))
@@ -142,12 +144,23 @@ def test_beginnings_are_shared_where_the_cache_changes_nothing(monkeypatch):
     assert not documents.shares_beginnings(llama(), tokens)
 
 
+def test_rounded_weights_hide_no_cache_that_works():
+    model, prompts = llama().bfloat16(), drawn()
+    assert documents.shares_beginnings(model, prompts[0].tokens)
+    assert all(weight.dtype == torch.bfloat16 for weight in model.parameters())
+    shared, apart = (
+        [found.log_probability for found in Reader(model, prefix_cache=shared).read(prompts)]
+        for shared in (True, False)
+    )
+    assert shared == pytest.approx(apart, abs=0.3)
+
+
 def test_only_the_last_place_counts_for_a_model_with_a_short_window():
     """One layer with a window of 5 sees four tokens of what stands before the question."""
     model = mistral(num_hidden_layers=1, sliding_window=5)
     parts = {0: (10, 11, 12), 1: (13, 14, 15), 2: (16, 17, 18), 3: (19, 20, 21)}
     prompts = [Prompt((*sum((parts[item] for item in order), ()), 1, 2), (7,)) for order in documents.orders(4, [0])]
-    *others, last = [found.log_probability for found in Reader(model, shared=True).read(prompts)]
+    *others, last = [found.log_probability for found in Reader(model, prefix_cache=True).read(prompts)]
     assert len(others) == 3
     assert others == pytest.approx([others[0]] * 3, abs=1e-5)
     assert abs(last - others[0]) > 1e-2

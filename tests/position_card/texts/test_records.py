@@ -19,7 +19,7 @@ def read(rows):
 def test_a_file_of_lost_in_the_middle_is_read_as_it_is(tmp_path, gold, ending):
     rows = asked(9, documents=10, gold=gold)
     found = records.read_records(write(tmp_path / f"gold_at_{gold}{ending}", rows))
-    assert not found.left_out
+    assert not found.omissions
     assert [record.number for record in found.records] == list(range(1, 10))
     record, given = found.records[2], rows[2]
     assert record.gold == (gold,)
@@ -71,14 +71,14 @@ def test_braces_and_percents_in_texts_stay_as_they_are():
     assert read(rows).records[0].messages[0]["content"].endswith("Question: {question} {0} %s {{}}?")
 
 
-def test_records_that_cannot_tell_anything_are_left_out_and_counted():
+def test_records_that_cannot_tell_anything_are_omissions_and_counted():
     rows = asked(10)
     rows[0]["answers"] = ["nowhere"]
     rows[0]["ctxs"] = [{"text": "nothing"}] * 4
     rows[1]["ctxs"] = rows[1]["ctxs"][:2]
     found = read(rows)
     assert len(found.records) == 8
-    assert found.left_out == {records.NO_GOLD: 1, records.TOO_FEW: 1}
+    assert found.omissions == {records.NO_GOLD: 1, records.TOO_FEW: 1}
     with refused("7 records", records.NO_GOLD, "8"):
         read(rows[:9])
 
