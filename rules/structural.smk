@@ -4,9 +4,8 @@
 #
 # Pretrained decoders and copies of them with random weights are measured by a rule of their own, on as many prompts as
 # structural.pretrained says. Out: the same files in results/measure/, where {checkpoint} is hub, copy{seed}, or usual{seed} where the
-# weights have the deviation of the library; results/replaced/{model}/{checkpoint}.safetensors, what replacing single tokens
-# changes; results/moved/{model}/{checkpoint}/n{n}.safetensors, what changes as text moves towards another;
-# results/recall/{model}/n{words}.safetensors, what the decoder recalls of each place in a context of so many words;
+# weights have the deviation of the library; results/replaced/{model}/hub.safetensors, what replacing single tokens changes;
+# results/moved/{model}/{checkpoint}/n{n}.safetensors, what changes as text moves towards another; results/recall/{model}/n{words}.safetensors, what the decoder recalls of each place in a context of so many words;
 # results/pretrained/{model}/ and results/recall/, tables of what is judged and drawn.
 
 OF_FIGURES = {  # Figures 1 and 2 of the paper -> the measured models that each shows
@@ -103,20 +102,21 @@ FIGURES |= {
         "structural.figures:forces",
         {"table": "results/theory/forces.csv"},
     ),
-    "structural/pretrained": Row(
-        "Pretrained decoders by gradients and by replacement, beside rollouts, copies, and bloom-176b as drawn (our addition).",
-        "structural.figures_pretrained:pretrained",
-        {
-            "profiles": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="profiles"),
-            "shares": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="shares"),
-            "curves": project("published/structural_curves.csv"),
-            "checks": "results/tables/structural/checks.csv",
-        },
-        AT_STANDARD,
+    "structural/three_measures": Row(
+        "The first eighth of a prompt by three measures in pretrained decoders and copies with random weights (our addition).",
+        "structural.figures_curve:three_measures",
+        {"table": "results/tables/structural/curve.csv"},
+        {"n": CURVE["tokens"][0]},
+    ),
+    "structural/curve": Row(
+        "Primacy in pretrained decoders as text moves further towards another, by the size of the step (our addition).",
+        "structural.figures_curve:curve",
+        {"table": "results/tables/structural/curve.csv"},
+        {"n": CURVE["tokens"][0]},
     ),
     "structural/recall": Row(
         "Recall and influence by place in pretrained decoders: three measures (our addition).",
-        "structural.figures_pretrained:recall",
+        "structural.figures_recall:recall",
         {"profiles": "results/recall/profiles.csv"},
     ),
     "structural/dichotomy": Row(
@@ -162,7 +162,7 @@ DECISIVE = {
     "decoders_ends": (
         "Both ends of pretrained decoders, where these decide a claim",
         ["pretrained"],
-        "figure-1-d figure-3 pretrained-first pretrained-no-primacy pretrained-step pretrained-untrained",
+        "figure-1-d figure-3 pretrained-first pretrained-no-primacy curve-step curve-line curve-untrained curve-eighth",
     ),
     "decoders_rollouts": (
         "Rollouts and recall in pretrained decoders, where these decide a claim",
@@ -313,6 +313,21 @@ TABLES["structural/big_models"] = Row(
     {"statistics": project("evidence/structural/released/statistics.csv")},
 )
 
+TABLES["structural/curve"] = Row(
+    "Ratios of both ends to the middle as text moves towards another, by window and step, and of recall (our addition).",
+    "structural.curve:curve_table",
+    {
+        "values": [
+            "results/moved/values.csv",
+            *evidence_tables("structural/*/curve.csv"),
+            "results/recall/values.csv",
+            *evidence_tables("structural/*/recall.csv"),
+        ]
+    },
+    {"level": config["rollout"]["level"]},
+    readable="structural.curve:readable",
+)
+
 TABLES["structural/checks"] = Row(
     "Verdicts: each claim of the paper against what was measured, with its interval.",
     "structural.checks:verdicts",
@@ -376,12 +391,10 @@ FILES |= {
                 *measured_of(OF_PRETRAINED, "hub"),
                 *(path for name in COPIES for path in measured_of(OF_COPIES, name)),
             ],
-            "replaced": collect(REPLACED, checkpoint=["hub", *COPIES], allow_missing=True),
+            "replaced": "results/replaced/{model}/hub.safetensors",
         },
         {"primary": PRIMARY, "standard": STANDARD} | INTERVALS,
-        outputs={
-            name: f"results/pretrained/{{model}}/{name}.csv" for name in ("values", "profiles", "shares", "kernels")
-        },
+        outputs={name: f"results/pretrained/{{model}}/{name}.csv" for name in ("values", "profiles", "kernels")},
         wildcards={"model": any_of(PRETRAINED["models"])},
         needs={"mem_mb": memory(2000), "runtime": 20},
     ),
@@ -508,7 +521,6 @@ rule measure_pretrained:
     params:
         measured=OF_PRETRAINED,
         replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced"]),
-        intervened=PRETRAINED_PROMPTS["replaced_in_copies"],
         initializer_range=None,
         positions=positions,
         tokens_per_batch=STANDARD,  # a prompt at once: of several, the backward pass takes gigabytes, and is no faster
@@ -525,14 +537,12 @@ use rule measure_pretrained as measure_copy with:
         texts=[f"results/corpus/{PRIMARY}/test.parquet"],
     output:
         measured=measured_of(OF_COPIES, "{checkpoint}"),
-        replaced=REPLACED,
     wildcard_constraints:
         model=any_of(PRETRAINED["models"]),
         checkpoint=any_of(COPIES),
     params:
         measured=OF_COPIES,
-        replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced_in_copies"]),
-        intervened=0,
+        replaced=None,
         initializer_range=lambda wildcards: (
             USUAL if wildcards.checkpoint.startswith("usual") else PRETRAINED["models"][wildcards.model]
         ),

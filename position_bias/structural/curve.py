@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from position_bias.language_models.names import with_shown_names
 from position_bias.structural.checks import DECODER, OF_DECODERS, with_most_documents
 from position_bias.structural.pretrained import TRAINED, by_document
 from position_bias.structural.recall import recalled_ends
@@ -109,6 +110,13 @@ def _ratios(measured: Responded) -> Iterator[tuple[str, str, Array]]:
                 yield f"log eighth {eighth}{RATIO}", before + names[step], over[:, step]
         for place, values in logs.items():
             yield LINE, before + place, values[:, -1] - values[:, 0] - np.log(measured.steps[-1] / measured.steps[0])
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """The table for people: both ends by total variation and by recall, and effects over a straight line."""
+    of_ends = table["statistic"].str.match("(first|last) (word|eighth) / |effect / ")
+    shown = table[of_ends & ~table["network"].str.startswith("log probability")]
+    return with_shown_names(shown).rename(columns={"statistic": "ratio", "network": "by"})
 
 
 def _logarithm(effects: Array) -> Array:

@@ -19,19 +19,8 @@ from position_card.core import runtime
 from position_card.core.artifacts import TensorFile
 from position_card.rollout import measurement
 from position_card.rollout.attention import Array
-from position_card.rollout.last_row import attended_last_rows
-from position_card.rollout.measurement import (
-    BACKWARD,
-    BY_LAYER,
-    FROBENIUS_APART,
-    MOVED,
-    OTHER_FIRST,
-    REPLACED,
-    STEPS,
-    Floats,
-    Measurement,
-)
-from position_card.rollout.parts import inside, logarithms_over_middle, middle_half, middle_position
+from position_card.rollout.measurement import BACKWARD, FROBENIUS_APART, Floats, Measurement
+from position_card.rollout.parts import inside, logarithms_over_middle, middle_half
 from position_card.rollout.statistics import (
     percentile_interval,
     resampled_weights,
@@ -45,7 +34,8 @@ FIRST, LAST = "log first / middle", "log last / middle"
 ELSEWHERE, OF_MEANS = ", elsewhere", " of means"
 TRAINED = "hub"  # the checkpoint that is no copy
 COPIES = {"copy": "", "usual": " at .02"}  # how names of copies begin -> how predictions tell them from one another
-GRADIENT = "gradient"
+GRADIENT, REPLACED = "gradient", "replacement"
+UNTRAINED = f"untrained {GRADIENT}"
 ROTARY = "mean-query-key"
 DRAWN = {"influence": GRADIENT, ROTARY: "rotary", "mean-attention": "measured"}
 ROLLOUTS = {  # what predictions call rollouts and the profiles that know nothing, by their names in `variants`
@@ -131,7 +121,7 @@ class DecoderMeasurement(NamedTuple):
 
 def pretrained_tables(
     measured: list[TensorFile],
-    replaced: list[TensorFile],
+    replaced: TensorFile,
     primary: str,
     standard: int,
     replicates: int,
@@ -140,35 +130,33 @@ def pretrained_tables(
 ) -> dict[str, pd.DataFrame]:
     """The tables of one model: `values`, which are judged, with columns `checks.OF_DECODERS`; what is drawn.
 
-    `measured` are the measurements of the model and its copies, `replaced` what was changed in each of them, at the
-    `standard` length on the `primary` data set. Drawn are `profiles` of the two measures and of rollouts by position,
-    and `shares` of the first token by layer. `kernels` are those of `content` on Assumption 4.1.
+    `measured` are the measurements of the model and its copies, and `replaced` what single tokens change in the model,
+    at the `standard` length on the `primary` data set. Drawn are `profiles` of the two measures and of rollouts by
+    position. `kernels` are those of `content` on Assumption 4.1.
     """
     of_weights: dict[str, list[DecoderMeasurement]] = {}
     for file in measured:
         of_weights.setdefault(file.labels["checkpoint"], []).append(DecoderMeasurement.read(file, primary, standard))
-    changed = {file.labels["checkpoint"]: file.read() for file in replaced}
     (here,) = (each for each in of_weights[TRAINED] if not each.elsewhere)
     drawn_by = runtime.seed(seed, "documents", primary, standard)
-    copies = {weights: [name for name in of_weights if name.startswith(weights)] for weights in COPIES}
-    of_copies = {weights: [of_weights[name][0] for name in names] for weights, names in copies.items()}
-    pairs = {TRAINED: _pairs([here], [changed[TRAINED]])} | {
-        weights: _pairs(of_copies[weights], [changed[name] for name in names]) for weights, names in copies.items()
+    changed = replaced.read(REPLACED)[REPLACED]
+    gradient = here.gradient.some(len(changed))
+    pair = {GRADIENT: gradient, REPLACED: gradient._replace(effects=changed)}
+    copies = {
+        weights: _together([of_weights[name][0].gradient for name in of_weights if name.startswith(weights)])
+        for weights in COPIES
     }
-    gradients = {weights: _together([copy.gradient for copy in some]) for weights, some in of_copies.items()}
     rows = [
         *(row for each in of_weights[TRAINED] for row in _of_gradients(each)),
-        *_of_interventions(here, changed[TRAINED]),
-        *(row for weights in COPIES for row in _ends(here.setting, _named(GRADIENT, weights), gradients[weights])),
-        *(row for weights in COPIES for row in _ends(here.setting, _named(REPLACED, weights), pairs[weights][1])),
-        *(row for name, pair in pairs.items() for row in _of_means(here, name, pair, replicates, drawn_by)),
+        *_ends(here.setting, REPLACED, pair[REPLACED]),
+        *(row for weights, at in COPIES.items() for row in _ends(here.setting, UNTRAINED + at, copies[weights])),
+        *_of_means(here, pair, replicates, drawn_by),
         *_of_rollouts(here, replicates, drawn_by),
     ]
     values = pd.DataFrame(rows, columns=OF_DECODERS)
-    profiles = pd.concat(_profiles(here, pairs, replicates, level, drawn_by), ignore_index=True)
-    shares = _shares(here, changed[TRAINED][BY_LAYER], replicates, level, drawn_by)
+    profiles = pd.concat(_profiles(here, pair[REPLACED], replicates, level, drawn_by), ignore_index=True)
     kernels = content.kernels(_attention(of_weights[TRAINED], standard))
-    return {"values": values, "profiles": profiles, "shares": shares, "kernels": kernels}
+    return {"values": values, "profiles": profiles, "kernels": kernels}
 
 
 Row = tuple[object, ...]
@@ -208,36 +196,6 @@ def _of_gradients(measured: DecoderMeasurement) -> Iterator[Row]:
     yield from _by_document(setting, "spearman of lambda with depth", FROBENIUS, values)
 
 
-def _of_interventions(measured: DecoderMeasurement, changed: Mapping[str, Array]) -> Iterator[Row]:
-    """What replacement, smaller steps, another first token and a moved one do to the trained model."""
-    setting, gradient = measured.setting, measured.gradient
-    some = gradient.some(len(changed[REPLACED]))
-    replaced = some._replace(effects=changed[REPLACED])
-    yield from _ends(setting, REPLACED, replaced)
-    some = some.some(len(changed[OTHER_FIRST]))
-    at_once = changed[REPLACED][: len(changed[OTHER_FIRST])]
-    for name, effects in {**{step: changed[step] for step in STEPS}, "step of 100 %": at_once}.items():
-        yield from _by_document(setting, FIRST, name, some._replace(effects=effects).logs(some.first))
-    other = some._replace(effects=changed[OTHER_FIRST][:, some.positions])
-    yield from _by_document(setting, FIRST, "gradient with another first token", other.logs(some.first))
-    place = middle_position(some.n)
-    positions = sorted({*some.positions, place} - {place - 1, place + 1})
-    moved = some._replace(effects=changed[MOVED][:, positions], positions=positions)
-    yield from _by_document(setting, "log moved / middle", GRADIENT, moved.logs(place))
-
-
-def _pairs(measured: Sequence[DecoderMeasurement], changed: Sequence[Mapping[str, Array]]) -> tuple[Effects, Effects]:
-    """Effects by gradients and by replacement on the same prompts and positions, of all copies together."""
-    some = [each.gradient.some(len(of_each[REPLACED])) for each, of_each in zip(measured, changed, strict=True)]
-    gradient = _together(some)
-    return gradient, gradient._replace(effects=np.concatenate([of_each[REPLACED] for of_each in changed]))
-
-
-def _named(measure: str, weights: str) -> str:
-    """What predictions call a measure of the model, or of its copies."""
-    return measure if weights == TRAINED else f"untrained {measure}{COPIES[weights]}"
-
-
 def _together(effects: Sequence[Effects]) -> Effects:
     """Effects of several copies, as if of one model on all their prompts."""
     return effects[0]._replace(
@@ -246,15 +204,13 @@ def _together(effects: Sequence[Effects]) -> Effects:
     )
 
 
-def _of_means(
-    measured: DecoderMeasurement, weights: str, pair: tuple[Effects, Effects], replicates: int, seed: int
-) -> Iterator[Row]:
+def _of_means(measured: DecoderMeasurement, pair: Mapping[str, Effects], replicates: int, seed: int) -> Iterator[Row]:
     """Logarithms of mean effects at both ends over that of the middle, in each resample of documents."""
-    for measure, effects in zip((GRADIENT, REPLACED), pair, strict=True):
+    for measure, effects in pair.items():
         logs = np.log(effects.over_middle(resampled_weights(effects.documents, replicates, seed)))
         for statistic, position in ((FIRST, effects.first), (LAST, effects.n - 1)):
             ends = logs[:, list(effects.positions).index(position)]
-            yield from _resampled(measured, statistic + OF_MEANS, _named(measure, weights), ends, effects.documents)
+            yield from _resampled(measured, statistic + OF_MEANS, measure, ends, effects.documents)
 
 
 def _resampled(
@@ -287,11 +243,7 @@ def _of_rollouts(measured: DecoderMeasurement, replicates: int, seed: int) -> It
 
 
 def _profiles(
-    measured: DecoderMeasurement,
-    pairs: Mapping[str, tuple[Effects, Effects]],
-    replicates: int,
-    level: float,
-    seed: int,
+    measured: DecoderMeasurement, replaced: Effects, replicates: int, level: float, seed: int
 ) -> Iterator[pd.DataFrame]:
     """Effects of positions over that of the middle half: measured and rolled out, with intervals over documents."""
     labels, quantities = {"model": measured.setting["model"], "weights": TRAINED}, measured.quantities
@@ -304,37 +256,10 @@ def _profiles(
         over = profiles / profiles[:, middle_half(quantities.n)].mean(-1, keepdims=True)
         ratios = measured.gradient.profile(replicates, seed, influence) if variant.name == GRADIENT else over
         yield _curve({**labels, "measure": variant.name}, everywhere, ratios, level)
-    for weights, (gradient, replaced) in pairs.items():
-        for measure, effects in ((GRADIENT, gradient), (REPLACED, replaced)):
-            if weights != TRAINED or measure == REPLACED:
-                named = {**labels, "weights": weights, "measure": measure}
-                yield _curve(named, np.array(effects.positions), effects.profile(replicates, seed), level)
+    ratios = replaced.profile(replicates, seed)
+    yield _curve({**labels, "measure": REPLACED}, np.array(replaced.positions), ratios, level)
 
 
 def _curve(labels: Mapping[str, Any], positions: NDArray[Any], resampled: Array, level: float) -> pd.DataFrame:
     low, high = percentile_interval(resampled[1:], level)
     return pd.DataFrame({**labels, "position": positions, "value": resampled[0], "low": low, "high": high})
-
-
-def _shares(measured: DecoderMeasurement, influence: Array, replicates: int, level: float, seed: int) -> pd.DataFrame:
-    """The first token's share, by layer, of attention, of the rollout from that layer on, and of influence there."""
-    quantities, labels = measured.quantities, {"model": measured.setting["model"]}
-    assert quantities.attention is not None
-    layers = np.arange(1, quantities.layers + 1)
-    mixing = quantities.mixing[FROBENIUS].mean(0).astype(np.float64)
-    attention = quantities.attention.astype(np.float64)
-    rolled = [attended_last_rows(attention[layer:], [mixing[layer:]])[0, 0] for layer in range(quantities.layers)]
-    weights = resampled_weights(quantities.documents[: len(influence)], replicates, seed)
-    summed = np.tensordot(weights, influence, 1)  # [1 + R, L, n]
-    of_influence = summed[:, :, 0] / summed.sum(-1)
-    low, high = percentile_interval(of_influence[1:], level)
-    kinds = {
-        "attention": (attention[:, 1:, 0].mean(-1), np.nan, np.nan),
-        "rollout": (np.array(rolled), np.nan, np.nan),
-        "influence": (of_influence[0], low, high),
-    }
-    tables = [
-        pd.DataFrame({**labels, "share": kind, "layer": layers, "value": value, "low": below, "high": above})
-        for kind, (value, below, above) in kinds.items()
-    ]
-    return pd.concat(tables, ignore_index=True)

@@ -17,12 +17,9 @@ class PretrainedPrompts:
     elsewhere: Annotated[Prompts, "of each other data set, at lengths.standard"]
     copies: Annotated[Prompts, "of the primary data set, for copies with random weights"]
     replaced: Annotated[Prompts, "the first of these prompts, in which single tokens are replaced"]
-    replaced_in_copies: Annotated[
-        Prompts, "the same for copies, and for smaller steps, deletions and other first tokens"
-    ]
 
     def __post_init__(self) -> None:
-        for fewer, more in (("replaced", "standard"), ("replaced_in_copies", "copies"), ("copies", "standard")):
+        for fewer, more in (("replaced", "standard"), ("copies", "standard")):
             if getattr(self, fewer) > getattr(self, more):
                 raise ValueError(
                     f"{fewer} = {getattr(self, fewer)} is more than {more} = {getattr(self, more)}, of which these are "

@@ -45,8 +45,8 @@ before it was judged. Its verdict follows from [the same rule](../../docs/verdic
 which have [a page of their own](scorecard.md). No count of claims has these among them. The file `additions.csv` beside
 this page has the same as data."""
 FINDINGS = {  # question -> figure and claims
-    "Do gradients, replacement and recall agree on the first word?": "structural/pretrained "
-    "structural-pretrained-first structural-recall-first",
+    "Do gradients, replacement and recall agree on the beginning?": "structural/three_measures "
+    "structural-curve-step structural-curve-eighth",
     "Does attention rollout predict influence?": "structural/distances "
     "structural-table-2 structural-pretrained-content-free",
     "Does a causal mask make the first token a sink?": "emergence/fig8a emergence-figure-8a",

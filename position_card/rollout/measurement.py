@@ -23,11 +23,6 @@ ESTIMATORS = (*FORWARD, BACKWARD)
 KERNELS = ("toeplitz", "rotary")  # kernels of the logits: fitted, and of the mean query and key
 # The same without the first token, which may be a sink: lambda by Frobenius norms, and the fitted kernel
 FROBENIUS_APART, TOEPLITZ_APART = "frobenius-apart", "toeplitz-apart"
-# What changes to single tokens are called in a file beside it (`structural.interventions`)
-REPLACED = "replacement"
-STEPS = {"step of 2 %": 0.02, "step of 20 %": 0.2}  # of the way from one embedding to another
-OTHER_FIRST, MOVED = "influence with another first token", "influence with the first token moved"
-BY_LAYER = "influence by layer"
 LARGEST = ("content", "gram")  # matrices that no rollout needs
 
 

@@ -29,11 +29,6 @@ def middle_half(n: int) -> slice:
     return slice(n // 4, n - n // 4)
 
 
-def middle_position(n: int) -> int:
-    """Return the position in the middle of n."""
-    return n // 2
-
-
 def words(n: int, first: int = 0) -> list[slice]:
     """Return six windows of one token each: the first of the text, four spread over its middle half, and the last.
 

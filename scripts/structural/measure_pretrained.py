@@ -1,13 +1,12 @@
 from pathlib import Path
 
-import numpy as np
 import transformers
 
-from position_bias.structural import interventions
 from position_bias.workflow import resumable
 from position_card.core import artifacts, runtime
+from position_card.measures import replacement
 from position_card.measures.measure import Quantities, measure_decoder
-from position_card.measures.passes import Resumption, in_parts
+from position_card.measures.passes import Resumption
 from position_card.models import hub, opening, tokens
 from position_card.rollout import measurement
 
@@ -42,17 +41,15 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
             resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", [*run, count], place.checkpoint_every),
         )
         measurement.write(
-            target, found, **labels, dataset=dataset, positions=interventions.chosen_positions(n, len(before))
+            target, found, **labels, dataset=dataset, positions=replacement.chosen_positions(n, len(before))
         )
 
-    dataset, n, count = params.replaced
-    prompts, documents = sampled(dataset, n, count)
-    asked = (len(before), params.tokens_per_batch, runtime.seed(params.seed, "donors", dataset, n))
-    parts = interventions.parts(model, prompts, params.intervened, *asked)
-    kept = Resumption(place.folder / "replaced.safetensors", [*run, params.intervened, *asked], place.checkpoint_every)
-    effects = {
-        "positions": np.array(interventions.chosen_positions(n, len(before))),
-        **in_parts(parts, prompts, kept),
-        "documents": documents,
-    }
-    artifacts.write_tensors(out.replaced, effects, **labels, dataset=dataset, n=n, prompts=count)
+    if params.replaced:
+        dataset, n, count = params.replaced
+        prompts, documents = sampled(dataset, n, count)
+        positions = replacement.chosen_positions(n, len(before))
+        windows = [slice(position, position + 1) for position in positions]
+        others = replacement.donors(prompts, 1, runtime.seed(params.seed, "donors", dataset, n))
+        moved = replacement.responses(model, prompts, windows, others, [1.0], params.tokens_per_batch)
+        effects = {"replacement": moved.total_variation[..., 0, 0], "documents": documents}
+        artifacts.write_tensors(out.replaced, effects, **labels, dataset=dataset, n=n, prompts=count)

@@ -10,6 +10,7 @@ from scipy.stats import t
 from position_bias.structural import (
     checks_theory,
     figures,
+    figures_curve,
     figures_decisive,
     figures_distances,
     figures_initialization,
@@ -249,7 +250,42 @@ def decisive():
     return figures_decisive.decisive(checks, titles, ["pretrained"], "What decides two claims", 0.95), panels
 
 
-FIGURES = {make.__name__: make for make in MAKERS} | {
+def moved():
+    """A table of two decoders, of which one recalls nothing, with copies of one; other lengths are not shown."""
+    steps = [f"step of {percent} %" for percent in (1, 10, 100)]
+    ends = ["first word / middle", "first eighth / middle", "last word / middle"]
+    keys = [(model, "trained", *key) for model in ("small", "large") for key in product(ends, steps)]
+    keys += [("small", "random", end, step) for end in ends for step in (steps[0], steps[2])]
+    keys += [
+        (model, "trained", "first eighth / middle", name)
+        for model in ("small", "large")
+        for name in ("recall", "accuracy")
+    ]
+    given = pd.DataFrame(keys, columns=["model", "weights", "statistic", "network"])
+    given["value"] = np.random.default_rng(0).uniform(0.3, 4, len(given))
+    given.loc[(given["model"] == "large") & (given["network"] == "recall"), "value"] = np.nan
+    given = given.assign(n=128, low=0.9 * given["value"], high=1.1 * given["value"], documents=60)
+    return pd.concat([given, given.assign(n=512, value=7.0, low=6.0, high=8.0)])
+
+
+def three_measures():
+    """The first eighth alone, by the first step, the last one and recall."""
+    given = moved()
+    shown = of(given, n=128, statistic="first eighth / middle").dropna()
+    shown = shown[shown["network"].isin(["step of 1 %", "step of 100 %", "recall"])]
+    return figures_curve.three_measures(given, 128), [Panel(along=[shown[["value", "low", "high"]]])]
+
+
+def by_step():
+    """Every step of a word and of an eighth, of trained decoders."""
+    given = moved()
+    shown = of(given, n=128, weights="trained")[lambda rows: rows["network"].str.startswith("step")]
+    panels = [Panel([of(shown, statistic=end)[["value", "low", "high"]]]) for end in figures_curve.ENDS]
+    return figures_curve.curve(given, 128), panels
+
+
+FIGURES = {make.__name__: make for make in (*MAKERS, three_measures)} | {
+    "curve": by_step,
     "decisive": decisive,
     "fig5": partial(fig5, RANDOM),
     "fig5, constant plus diagonal": partial(fig5, DIAGONAL),

@@ -27,13 +27,11 @@ from position_bias.postnorm import training as postnorm_training
 from position_bias.postnorm.runs import Trial
 from position_bias.released.models import MODELS
 from position_bias.small_networks.ensemble import Recipe
-from position_bias.structural import interventions
 from position_card.core import artifacts, runtime
 from position_card.core.checkpoint import Place
 from position_card.measures import recall, replacement
 from position_card.measures.measure import PREDICTED, measure_decoder
 from position_card.models import opening, tokens
-from position_card.rollout.measurement import REPLACED
 from tests.ggufs import small
 
 ROOT = Path(__file__).parents[2]
@@ -273,8 +271,7 @@ def test_a_pretrained_decoder_or_its_copy_reads_test_text(
         },
         takes={
             "measured": asked,
-            "replaced": ("one", 12, 3),
-            "intervened": 0,
+            "replaced": None if deviation else ("one", 12, 3),
             "initializer_range": deviation,
             "positions": "own",
             "tokens_per_batch": 32,
@@ -304,10 +301,15 @@ def test_a_pretrained_decoder_or_its_copy_reads_test_text(
         }
         assert labels.items() <= artifacts.read_labels(file).items()
     file = folder / f"{checkpoint}/replaced.safetensors"
+    assert file.exists() == (deviation is None)
+    if deviation:
+        return
     prompts, documents = pretrained_prompts(texts, tokenizer, "one", 12, 3)
-    expected = interventions.parts(model, prompts, 0, 1, 32, runtime.seed(SEED, "donors", "one", 12))[REPLACED]()
+    others = replacement.donors(prompts, 1, runtime.seed(SEED, "donors", "one", 12))
+    windows = [slice(position, position + 1) for position in replacement.chosen_positions(12, 1)]
+    expected = replacement.responses(model, prompts, windows, others, [1], 32).total_variation[..., 0, 0]
     found = load_file(file)
-    np.testing.assert_allclose(found[REPLACED], expected, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(found["replacement"], expected, rtol=1e-4, atol=1e-9)
     np.testing.assert_array_equal(found["documents"], documents)
     labels = {"dataset": "one", "n": 12, "prompts": 3, "checkpoint": checkpoint, "initializer_range": deviation}
     assert labels.items() <= artifacts.read_labels(file).items()

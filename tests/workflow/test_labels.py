@@ -76,20 +76,29 @@ def test_a_measurement_says_its_model_text_and_prompts(results):
 
 def test_copies_say_their_deviation_and_replacements_their_text(results, config):
     own = config["structural"]["pretrained"]["models"]["smollm2-135m"]
-    asked, n = config["structural"]["pretrained"]["prompts"], config["lengths"]["standard"]["tokens"]
-    path = r"replaced/(?P<model>.+)/(?P<checkpoint>.+)\.safetensors"
-    deviations = {"hub": None, "copy0": own, "usual0": 0.02}
-    for file, labels, named in labelled(results, "replaced/*/*.safetensors", path):
+    asked, n = config["structural"]["pretrained"]["prompts"]["replaced"], config["lengths"]["standard"]["tokens"]
+    for name, deviation in {"hub": None, "copy0": own, "usual0": 0.02}.items():
+        measured = results / f"measure/smollm2-135m/{name}/{PRIMARY}/n{n}.safetensors"
+        assert artifacts.read_labels(measured)["initializer_range"] == deviation
+    (file,) = results.glob("replaced/*/*.safetensors")
+    expected = {"model": "smollm2-135m", "checkpoint": "hub", "dataset": PRIMARY, "n": n, "prompts": asked}
+    assert expected.items() <= artifacts.read_labels(file).items()
+    documents = load_file(results / f"measure/smollm2-135m/hub/{PRIMARY}/n{n}.safetensors")["documents"]
+    assert load_file(file)["documents"].tolist() == documents[:asked].tolist()
+
+
+def test_moved_text_says_its_steps_and_has_one_prompt_of_each_document(results, config):
+    asked = config["structural"]["curve"]
+    path = r"moved/(?P<model>.+)/(?P<checkpoint>.+)/n(?P<n>\d+)\.safetensors"
+    steps = {"hub": asked["steps"], "copy0": [asked["steps"][0], asked["steps"][-1]]}
+    counts = {"hub": asked["documents"], "copy0": asked["documents_of_copies"]}
+    for file, labels, named in labelled(results, "moved/*/*/*.safetensors", path):
         name = named["checkpoint"]
-        prompts = asked["replaced" if name == "hub" else "replaced_in_copies"]
-        expected = named | {"dataset": PRIMARY, "n": n, "prompts": prompts, "initializer_range": deviations.pop(name)}
-        assert expected.items() <= labels.items()
-        measured = results / f"measure/{named['model']}/{name}/{PRIMARY}/n{n}.safetensors"
-        assert artifacts.read_labels(measured)["initializer_range"] == expected["initializer_range"]
+        assert (named | {"dataset": asked["dataset"], "steps": steps.pop(name)}).items() <= labels.items()
         found = load_file(file)
-        assert len(found["documents"]) == prompts
-        assert found["documents"].tolist() == load_file(measured)["documents"][:prompts].tolist()
-    assert not deviations
+        assert len(set(found["documents"])) == len(found["documents"]) == counts[name]
+        assert found["total_variation"].shape[:2] == (counts[name], 14)
+    assert not steps
 
 
 def test_rollouts_say_how_many_documents_were_resampled(results):

@@ -19,19 +19,20 @@ OF_STATISTICS = (
     *("structural_table2", "structural_table3", "structural_table4", "structural_spearman"),
     *("structural_printed_table2", "structural_printed_table3", "structural_printed_table4"),
 )
-OF_DECODERS = ("structural_pretrained", "structural_draw_pretrained")
-OF_RECALL = ("structural_recall", "structural_draw_recall")
+OF_CURVE = ("structural_curve", "structural_draw_curve", "structural_draw_three_measures")
+OF_RECALL = ("structural_recall", "structural_draw_recall", *OF_CURVE)
 OF_CHECKS = tuple(
     f"structural_draw_{name}"
     for name in ("decoders_ends", "decoders_rollouts", "other_models", "distances", "measures")
 )
-AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS, *OF_DECODERS, *OF_RECALL)
+AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS, "structural_pretrained", *OF_RECALL)
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
 MEASURED_AGAIN = ROLLED_OUT | {
     **{name: SMALL_JOBS[name] for name in ("measure", "measure_snapshot", "measure_pretrained", "measure_copy")},
     **only("measure_initialization", "structural_initialization"),
+    **only("measure_curve", "measure_curve_of_copy", "structural_curve_values"),
     **only(
         "structural_table5",
         "structural_printed_table5",
@@ -169,7 +170,7 @@ def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
         ({"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)}, ROLLED_OUT),
         (
             {"structural": {"recall": {"contexts": 5}}},
-            only("measure_recall", *OF_RECALL, "structural_checks", "structural_draw_pretrained", *OF_CHECKS),
+            only("measure_recall", *OF_RECALL, "structural_checks", *OF_CHECKS),
         ),
         (
             {"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}},

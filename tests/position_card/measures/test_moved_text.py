@@ -1,9 +1,9 @@
 """What SmolLM2 predicts of text that moves is what a program without cache and batches finds, a prompt at a time."""
 
 import argparse
-import decimal
 import doctest
 import json
+import optparse
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from position_card.rollout.parts import eighths, words
 from tests import needs
 
 N, STEPS = 64, [0.01, 0.03, 0.1, 0.3, 1]
-TEXTS = [module.__doc__ for module in (argparse, decimal, doctest, json)]
+TEXTS = [module.__doc__ for module in (argparse, doctest, json, optparse)]
 
 
 def moved(model, own, donor, window, step):

@@ -132,3 +132,14 @@ def test_the_table_has_geometric_means_with_intervals(values):
     np.testing.assert_allclose(found[["value", "low", "high"]].astype(float), expected)
     assert found["documents"] == 7
     assert isinstance(table, pd.DataFrame)
+
+
+@pytest.mark.parametrize("documents", [16, 24, 60])
+@pytest.mark.parametrize("draw", ["normal", "heavy"])
+def test_intervals_of_logarithms_miss_as_often_as_they_say(documents, draw):
+    """Of 4,000 worlds; logarithms are normal, or have the heavy tails of Student's t of 3 degrees."""
+    rng = np.random.default_rng(documents)
+    size = (documents, 4000)
+    logs = rng.normal(size=size) if draw == "normal" else rng.standard_t(3, size)
+    _, low, high = mean_and_interval(logs, LEVEL)
+    assert 0.03 < np.mean((low > 0) | (high < 0)) < 0.06

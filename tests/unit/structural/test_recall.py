@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.structural import figures_pretrained, recall
+from position_bias.structural import figures_recall, recall
 from position_bias.structural.checks import OF_DECODERS, on_decoders
 from position_bias.verdicts.judge import ESTIMATE
 from position_card.core import artifacts
@@ -95,9 +95,9 @@ def test_what_is_drawn_is_over_its_mean_in_the_middle(tmp_path, influence):
 
 def test_every_measure_of_every_decoder_is_drawn(tmp_path, influence, styled):
     _, found = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.3, P))], influence)
-    figure = figures_pretrained.recall(found["profiles"])
+    figure = figures_recall.recall(found["profiles"])
     assert_legible(figure)
-    for axes, measure in zip(figure.axes, figures_pretrained.MEASURES, strict=True):
+    for axes, measure in zip(figure.axes, figures_recall.MEASURES, strict=True):
         rows = found["profiles"][found["profiles"]["measure"] == measure]
         drawn = numbers(axes)
         assert set(np.round(rows["value"], 9)) <= set(np.round(drawn, 9))

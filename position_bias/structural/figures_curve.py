@@ -1,0 +1,119 @@
+"""Three measures of position bias on one window, and the curve between two of them, in pretrained decoders.
+
+Our addition to Herasimchyk et al. 2026. Every number is a ratio: an effect at the beginning over that of the middle.
+"""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from position_bias.language_models.names import shown_name
+from position_bias.verdicts.registry import PRETRAINED
+from position_card.drawing.intervals import error_bars, from_to
+from position_card.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look, legend, model_looks, side_by_side
+from position_card.drawing.panels import log_ticks, panels
+from position_card.drawing.shown import draws
+from position_card.drawing.style import PAGE
+
+STEP = r"step of ([\d.]+) %"  # of networks whose effects are total variation
+MEASURES = {
+    "gradient": Look("gradients (a step of 1 %)", ORANGE, "s"),
+    "replacement": Look("replacement (the whole step)", BLACK, "o"),
+    "recall": Look("recall", GREEN, "^"),
+}
+PALE = 0.35  # opacity of copies with random weights
+ASIDE = 0.22  # lines between the marks of one model
+ENDS = {"first word / middle": "first word", "first eighth / middle": "first eighth of the prompt"}
+
+
+def three_measures(table: pd.DataFrame, n: int) -> Figure:
+    """A line for each decoder: its first eighth over the middle by three measures, and those of random weights, pale.
+
+    `table` has the columns `curve.OF_TABLE`; shown are prompts of `n` tokens, and contexts of as many words.
+    """
+    shown = _of_steps(table[(table["n"] == n) & (table["statistic"] == "first eighth / middle")])
+    ends = {shown["step"].min(): "gradient", shown["step"].max(): "replacement"}
+    measure = shown["step"].map(ends).fillna(shown["network"].where(shown["network"] == "recall"))
+    shown = shown.assign(measure=measure).dropna(subset=["measure", "value"])
+    models = list(shown.loc[shown["measure"] != "recall", "model"].drop_duplicates())
+    figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(shown, n))
+    places = dict(zip(models, range(len(models)), strict=True))
+    shown = shown[shown["model"].isin(models)]
+    for name, look, aside in side_by_side(MEASURES, ASIDE):
+        for weights, opacity in (("trained", 1.0), ("random", PALE)):
+            rows = shown[(shown["measure"] == name) & (shown["weights"] == weights)]
+            at = rows["model"].map(places).astype(float) + aside
+            filled = look.colour if weights == "trained" else "white"
+            axes.hlines(at, rows["low"], rows["high"], color=look.colour, linewidth=1.2, alpha=opacity)
+            axes.plot(rows["value"], at, look.marker, color=look.colour, mfc=filled, markersize=4, alpha=opacity)
+    _ratio(axes, "x")
+    axes.set(xlabel="effect of the first eighth over that of the middle, log scale", ylim=(len(models) - 0.5, -0.5))
+    axes.set_yticks(range(len(models)), [shown_name(model) for model in models])
+    units = f"n = {from_to(shown['documents'].astype(int))} documents or contexts"
+    told = f"{units}; bars: 95 % intervals; pale: random weights; no mark: recalls too little"
+    legend(figure, [look.entry(linestyle="") for look in MEASURES.values()], settings=told)
+    draws(figure, models, PRETRAINED)
+    return figure
+
+
+def curve(table: pd.DataFrame, n: int) -> Figure:
+    """Two panels with a line for each decoder: the effect of the beginning over the middle, by the size of the step.
+
+    `table` as for `three_measures`.
+    """
+    of_ends = table["statistic"].isin(ENDS) & (table["weights"] == "trained") & (table["n"] == n)
+    shown = _of_steps(table[of_ends]).dropna(subset=["step", "value"])
+    looks = model_looks(shown["model"])
+    whole = shown[shown["step"] == shown["step"].max()]
+    label = f"The beginning over the middle as text moves towards another, prompts of {n} tokens"
+    figure, row = panels(
+        label,
+        2.6,
+        ENDS,
+        x="way to another text, %, log scale",
+        y="effect over that of the middle,\nlog scale",
+        sharey=True,
+    )
+    for statistic, axes in row.items():
+        for place, (model, look) in enumerate(looks.items()):
+            rows = shown[(shown["statistic"] == statistic) & (shown["model"] == model)].sort_values("step")
+            at = rows["step"] * 1.06 ** (place - (len(looks) - 1) / 2)
+            axes.plot(at, rows["value"], color=look.colour, linestyle=look.line, linewidth=0.9)
+            bars = rows.rename(columns={"value": "measured"})
+            error_bars(axes, at, bars, look.colour, fmt=look.marker, markersize=3.5, markerfacecolor=look.inside)
+        axes.set_xscale("log")
+        axes.set_xticks(steps := sorted(shown["step"].unique()), [f"{step:g}" for step in steps])
+        axes.minorticks_off()
+        _ratio(axes, "y")
+    documents = f"n = {from_to(whole['documents'].astype(int))} documents; bars: 95 % intervals"
+    legend(figure, [look._replace(name=shown_name(model)).entry() for model, look in looks.items()], settings=documents)
+    draws(figure, looks, PRETRAINED)
+    return figure
+
+
+def _of_steps(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a column `step`: the part of the way in percent, missing of all that has none."""
+    return rows.assign(step=rows["network"].str.extract(f"^{STEP}$")[0].astype(float))
+
+
+def _finding(shown: pd.DataFrame, n: int) -> str:
+    """In how many decoders the first eighth outweighs the middle, by each measure."""
+    trained = shown[shown["weights"] == "trained"]
+    above = {
+        name: f"{int((rows['low'] > 1).sum())} of {len(rows)}"
+        for name in MEASURES
+        if len(rows := trained[trained["measure"] == name])
+    }
+    told = ", ".join(f"by {'gradients' if name == 'gradient' else name} in {count}" for name, count in above.items())
+    return f"The first eighth of {n} tokens outweighs the middle {told} decoders"
+
+
+def _ratio(axes: Axes, of: str) -> None:
+    """A logarithmic axis of ratios, with a line at that of the middle itself."""
+    line, scale, axis = (
+        (axes.axvline, axes.set_xscale, axes.xaxis) if of == "x" else (axes.axhline, axes.set_yscale, axes.yaxis)
+    )
+    line(1, color=REFERENCE, linestyle=":", linewidth=0.8, zorder=0)
+    scale("log")
+    log_ticks(axis)
