@@ -109,7 +109,7 @@ class CardPlan:
             costs[n] = cost
         passes: float = sum(costs[n].operations * len(prompt_set.tokens) for n, prompt_set in self.prompts.items())
         n = max(self.prompts)
-        forward = costs[n].operations / n / (3 if recomputed else 2)  # operations a token, about
+        forward = costs[n].operations / n / (3 if recomputed or costs[n].streamed else 2)  # operations a token, about
         passes += forward * sum(len(prompt_set.tokens) * n for n, prompt_set in self.prompts.items())  # all losses
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
         if contexts := self.contexts:

@@ -2,7 +2,8 @@
 
 The model is built from its configuration on torch's meta device, and its own forward and backward pass run there. So
 shapes, precisions and lifetimes of tensors are the real ones; what kernels need for themselves is not seen. A model
-that asks for values on its way, as some routers of experts do, cannot be counted, and has no estimate.
+that asks for values on its way, as some routers of experts do, cannot be counted, and has no estimate. Where attention
+is streamed, a formula has its operations.
 """
 
 import time
@@ -22,16 +23,21 @@ from transformers import AutoModelForCausalLM, PretrainedConfig
 
 from position_card.core.runtime import InputError, log, out_of_memory
 from position_card.measures.measure import MATRICES_UP_TO, PREDICTED
-from position_card.measures.passes import recomputing
 from position_card.measures.quantities import influence_and_loss
 from position_card.models.families import without_double_alibi
+from position_card.probe import capture
+from position_card.probe.forward import recomputing
+from position_card.probe.streaming import LONG, ROWS
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 PROCESS = 0.55e9  # bytes that Python takes with the libraries, and that a CPU's kernels keep to copy matrices
 PLACED = 1.4  # bytes that are taken for each byte of a batch, as seen on CPUs: not every freed block can be used again
+PLACED_BLOCKS = 2.0  # the same where attention is streamed, whose blocks have many sizes
 BATCH = 1024  # tokens that pass through a model at once, at most
 ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
+STREAMED = 6.0  # times the products of a causal forward pass: it, its weights in blocks, it again, and its gradients
+IN_BLOCKS = 6  # matrices of a block of rows, in float32, that lie in memory at once where attention is streamed
 
 
 EXPERTS = torch.ops.aten._grouped_mm.default  # products of each expert's weights with the tokens that it is given
@@ -48,6 +54,7 @@ class Counting(TorchDispatchMode):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.alive = self.peak = self.operations = 0
+        self._streamed: set[nn.Module] = set()
         self._alive: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
         for tensor in (*model.parameters(), *model.buffers()):
             self._alive[self._reference(tensor)] = 0
@@ -72,6 +79,20 @@ class Counting(TorchDispatchMode):
         self.peak = max(self.peak, self.alive)
         return out
 
+    def stream(self, call: capture.AttentionCall) -> tuple[Tensor, None]:
+        """Compute nothing in the place of attention but a tensor of its shape, and count what streaming it takes.
+
+        What is counted once stands for all passes through the module.
+        """
+        query, key, value = call.inputs.query, call.inputs.key, call.inputs.value
+        assert value is not None
+        prompts, heads, n, width = query.shape
+        if call.module not in self._streamed:
+            self._streamed.add(call.module)
+            self.operations += int(STREAMED * prompts * heads * n**2 * (width + value.shape[-1]))
+        key, value = (part.repeat_interleave(heads // part.shape[1], dim=1) for part in (key, value))
+        return (value + (query * key).sum(-1, keepdim=True)).transpose(1, 2), None
+
 
 @dataclass(frozen=True)
 class PassCost:
@@ -80,6 +101,7 @@ class PassCost:
     peak: int  # bytes beside the weights
     operations: int
     largest: int  # numbers that one module of the model holds as weights
+    streamed: bool  # whether its attention is
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +145,13 @@ class DecoderSize:
         """
         if (cost := self.pass_cost(n, precision, recomputed=recomputed)) is None:
             return None
-        attention = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
+        rows = IN_BLOCKS / 2 * ROWS if cost.streamed else n
+        attention = 8 * self.heads * rows * n  # the attention of one layer in float32, and what is read from it
         batch = max(1, tokens // n) * (cost.peak + attention)
         sums = 4 * self.layers * n * (n if n <= MATRICES_UP_TO else 1) + 32 * self.layers * self.heads * n
-        return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + sums
+        placed = PLACED_BLOCKS if cost.streamed else PLACED
+        at_once = max(placed * batch, 2 * sums)  # the means are copies of all sums, when no batch is there any more
+        return PROCESS + self.parameters * BYTES[precision] + at_once + sums
 
 
 @lru_cache(maxsize=64)
@@ -146,12 +171,32 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
         model = AutoModelForCausalLM.from_config(size.config, dtype=dtype, attn_implementation="eager")
     model = without_double_alibi(model).eval().requires_grad_(False)
     lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == size.layers)
+    blocks = list(next(lists, []))
     tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
     counting = Counting(model)
-    with recomputing(list(next(lists, []))) if recomputed else nullcontext(), counting:
+    streams = n >= LONG and _streams(model, size.layers)
+    with (
+        recomputing(blocks) if recomputed or streams else nullcontext(),
+        capture.substituting(dict.fromkeys(model.modules(), counting.stream)) if streams else nullcontext(),
+        counting,
+    ):
         influence_and_loss(model, tokens, min(PREDICTED, n - 1))
     largest = max(sum(weight.numel() for weight in part.parameters(recurse=False)) for part in model.modules())
-    return PassCost(counting.peak, counting.operations, largest)
+    return PassCost(counting.peak, counting.operations, largest, streams)
+
+
+@torch.no_grad()
+def _streams(model: nn.Module, layers: int) -> bool:
+    """Say whether all layers of a model on the meta device use the attention interface, which streaming needs."""
+    calls: list[nn.Module] = []
+
+    def attend(call: capture.AttentionCall) -> tuple[Tensor, Tensor | None]:
+        calls.append(call.module)
+        return call.own(call.inputs)
+
+    with capture.substituting(dict.fromkeys(model.modules(), attend)), Counting(model):
+        model(torch.zeros(1, 8, dtype=torch.int64, device="meta"), use_cache=False)
+    return len(calls) == layers
 
 
 def decoder_size(parameters: int, config: PretrainedConfig) -> DecoderSize:

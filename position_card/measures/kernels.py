@@ -42,13 +42,13 @@ def _dense_sums(query: Tensor, key: Tensor, window: int | None) -> tuple[Tensor,
 
 
 def skewed(reversed_rows: Tensor) -> Tensor:
-    """Order rows by distance, not by position: [H, n, n], keys from last to first -> column k of row i is key i - k.
+    """Order rows by distance, not by position: [H, r, n], keys from last to first -> column k of row i is key i - k.
 
-    Where there is no such key, 0.
+    Where there is no such key, 0. The rows are those of the last r of n tokens.
     """
-    n = reversed_rows.shape[-1]
-    padded = torch.nn.functional.pad(reversed_rows, (0, n)).flatten(1)
-    return padded[:, :-n].unflatten(1, (n, -1))[..., n - 1 :]  # each row begins one place further right
+    rows = reversed_rows.shape[-2]
+    padded = torch.nn.functional.pad(reversed_rows, (0, rows)).flatten(1)
+    return padded[:, :-rows].unflatten(1, (rows, -1))[..., rows - 1 :]  # each row begins one place further right
 
 
 def _distance_sums(query: Tensor, key: Tensor) -> Tensor:

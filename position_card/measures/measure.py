@@ -26,6 +26,8 @@ from position_card.models import families
 from position_card.models.opening import longest
 from position_card.probe import capture, forward
 from position_card.probe.layout import Layout, find_layout, first_of, hooked, stream_of, tolerance, weights_of
+from position_card.probe.long_layout import find_long_layout
+from position_card.probe.streaming import LONG, Listener, Streaming
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import BACKWARD, ESTIMATORS, FROBENIUS_APART, TOEPLITZ_APART, Floats, Measurement
 
@@ -57,6 +59,7 @@ class Quantities:
     )
     apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
     matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
+    streamed_from: int = LONG  # tokens of a prompt; from there on, no matrix of a head lies in memory where that can be
 
 
 def measure_decoder(
@@ -85,11 +88,19 @@ def measure_decoder(
     count, n = prompts.shape
     _require_length(model, n, quantities)
     device = forward.device(model)
+    streaming, long_layout = Streaming(model), None
     with passes.within_memory(f"while the layout of the model was found, with 1 x {n} tokens; {passes.MORE_GPUS}"):
-        layout = find_layout(model, torch.from_numpy(prompts[:1]).to(device))
+        tokens = torch.from_numpy(prompts[:1]).to(device)
+        if n >= quantities.streamed_from:
+            long_layout = find_long_layout(model, streaming, tokens)
+        layout = long_layout or find_layout(model, tokens)
     record = _Record(model, layout, quantities, n)
     blocks = [layer.block for layer in layout.layers]
-    with record.listening(), passes.recomputing(blocks) if activation_checkpointing else nullcontext():
+    with (
+        record.listening(),
+        streaming.attending(quantities.streamed_from, record.listener_of) if long_layout else nullcontext(),
+        forward.recomputing(blocks) if activation_checkpointing or long_layout is not None else nullcontext(),
+    ):
         passes.run(
             prompts,
             tokens_per_batch,
@@ -97,7 +108,7 @@ def measure_decoder(
             record.tally,
             device=device,
             section=section,
-            activation_checkpointing=activation_checkpointing,
+            activation_checkpointing=activation_checkpointing or long_layout is not None,
             resumption=resumption,
         )
     return record.measurement(np.arange(count) if documents is None else documents)
@@ -124,6 +135,8 @@ class _Record:
         self.listens = False  # False while layers are computed again for the backward pass
         self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update
         self.gradient: dict[int, Tensor] = {}  # at x + u, from there back to the block's entry
+        self.places = {layer.attention: place for place, layer in enumerate(layout.layers)}
+        self.given: dict[int, Tensor] = {}  # share of attention that goes to tokens [B], of the rows that have passed
 
     def measure_batch(self, tokens: Tensor) -> None:
         """Measure a batch of prompts [B, n]."""
@@ -205,16 +218,30 @@ class _Record:
                 self.tally.add(name, place, part[0].mean(-2).double())
 
     def add_attention(self, place: int, out: Any) -> None:
-        """Add the attention weights among the outputs of an attention module, as a matrix or by distance."""
-        weights = weights_of(out, self.n)
-        assert weights is not None
+        """Add the attention weights among the outputs of an attention module; one that is streamed has none there."""
+        if (weights := weights_of(out, self.n)) is not None:
+            self.add_weights(place, 0, 0, weights)
+
+    def listener_of(self, attention: nn.Module) -> Listener | None:
+        """Return what takes the weights of a module whose attention is streamed."""
+        place = self.places.get(attention)
+        return partial(self.add_weights, place) if self.listens and place is not None else None
+
+    def add_weights(self, place: int, begin: int, first: int, weights: Tensor) -> None:
+        """Add attention weights [B, H, r, k] of rows from `begin` and keys from `first`, as a matrix or by distance."""
         weights = weights.detach().float()
-        self.tally.add_layer("no_token", place, 1 - weights.sum(-1).mean((1, 2)))
+        rows, keys = slice(begin, begin + weights.shape[2]), slice(first, first + weights.shape[3])
+        given = self.given.pop(place, 0) + weights.sum(-1).mean((1, 2)) * (weights.shape[2] / self.n)
+        if rows.stop == self.n:
+            self.tally.add_layer("no_token", place, 1 - given)
+        else:
+            self.given[place] = given
         total = weights.sum((0, 1))
         if self.matrices:
-            self.tally.add("attention", place, total)
+            self.tally.total("attention", place, (self.n, self.n), total)[rows, keys] += total
         else:
-            self.tally.add("by distance", place, _distance_sums(total))
+            sums = _distance_sums(total)
+            self.tally.total("by distance", place, (self.n,), total)[: len(sums)] += sums
 
     def add_content_logits(self, place: int, fused: Tensor) -> None:
         """Add the content logits of a layer, from the output of its fused projection."""
@@ -302,5 +329,5 @@ class _Record:
 
 
 def _distance_sums(attention: Tensor) -> Tensor:
-    """Sum the weights [n, n] that tokens give to the one k before: [n]."""
+    """Sum the weights that the last r of n tokens give to the one k before: [r, n] -> [n]."""
     return kernels.skewed(attention.flip(-1)[None])[0].sum(0)

@@ -4,15 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import torch.utils.checkpoint
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from position_card.core import checkpoint
 from position_card.core.runtime import InputError, log, out_of_memory, progress
@@ -149,19 +147,6 @@ def within_memory(remedy: str) -> Iterator[None]:
         if not out_of_memory(error):
             raise
         raise InputError(f"out of memory {remedy}") from error
-
-
-@contextmanager
-def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
-    """Have every one of the `blocks` keep its input alone, and run again in the backward pass."""
-    forwards = [block.forward for block in blocks]
-    try:
-        for block, forward in zip(blocks, forwards, strict=True):
-            block.forward = partial(torch.utils.checkpoint.checkpoint, forward, use_reentrant=False)
-        yield
-    finally:
-        for block, forward in zip(blocks, forwards, strict=True):
-            block.forward = forward
 
 
 def reuses(

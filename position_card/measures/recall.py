@@ -25,6 +25,7 @@ from position_card.measures.passes import Resumption, reuses
 from position_card.models.tokens import TokenIds, encoded
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
+from position_card.probe.streaming import with_streaming
 from position_card.rollout.parts import RecallScores
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
@@ -79,6 +80,7 @@ def places(n: int, cue: int) -> NDArray[np.int64]:
 
 
 @in_float32
+@with_streaming
 def measure_recall(
     model: PreTrainedModel,
     contexts: TokenIds,

@@ -20,6 +20,7 @@ from position_card.core.runtime import InputError, progress
 from position_card.measures.passes import reuses
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
+from position_card.probe.streaming import with_streaming
 from position_card.rollout.attention import Array
 
 TokenIds = NDArray[np.int64]
@@ -69,6 +70,7 @@ def donors(prompts: TokenIds, count: int, seed: int) -> TokenIds:
 
 
 @in_float32
+@with_streaming
 def responses(
     model: PreTrainedModel,
     prompts: TokenIds,

@@ -4,9 +4,13 @@ Measures ask a model of transformers nothing else, so that what its interface ch
 """
 
 import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
@@ -81,6 +85,19 @@ def log_probabilities(model: PreTrainedModel, tokens: Tensor, count: int, cache:
     """
     out = model(tokens, past_key_values=cache, use_cache=cache is not None, logits_to_keep=count)
     return out.logits[:, -count:].double().log_softmax(-1)
+
+
+@contextmanager
+def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
+    """Have every one of the `blocks` keep its input alone, and run again in the backward pass."""
+    forwards = [block.forward for block in blocks]
+    try:
+        for block, forward in zip(blocks, forwards, strict=True):
+            block.forward = partial(checkpoint, forward, use_reentrant=False)
+        yield
+    finally:
+        for block, forward in zip(blocks, forwards, strict=True):
+            block.forward = forward
 
 
 def repeat(cache: Cache, count: int) -> Cache:

@@ -23,6 +23,7 @@ from position_card.probe.rotation import Rotation, Turned
 from position_card.rollout.attention import sliding_window_mask
 
 EXACT = 1e-5  # relative difference, in float32, up to which two tensors count as the same
+IRREGULAR = "its tokens read others than the latest; use a length at which they do not"
 ROUNDINGS = 4  # and in coarser precisions, in units of their last place
 
 
@@ -64,8 +65,8 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     embeddings = model.get_input_embeddings()(tokens)
     with _passing(model, "embeddings in place of tokens"):
         given = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
-    if not _same(given, expected):
-        raise _refusal(model, "its logits are others where its embeddings are given in place of tokens")
+    if not same(given, expected):
+        raise refusal(model, "its logits are others where its embeddings are given in place of tokens")
     proof = _Proof(model, tokens.shape[1])
     with proof.watching(_blocks(model, list(received)), list(received)):
         watched = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
@@ -75,7 +76,7 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
         _require_unchanged(model, what, proof.received[place - 1], unwatched)
     if len(proof.heads) > 1:
         numbers = ", ".join(map(str, sorted(proof.heads)))
-        raise _refusal(model, f"its layers have different numbers of heads ({numbers})")
+        raise refusal(model, f"its layers have different numbers of heads ({numbers})")
     return Layout(tuple(proof.layers), proof.heads.pop(), proof.products)
 
 
@@ -128,11 +129,11 @@ def _unwatched(model: PreTrainedModel, tokens: Tensor) -> tuple[dict[nn.Module, 
     with hooked(handles), _passing(model, "tokens"):
         logits = model(tokens, use_cache=False, logits_to_keep=1).logits[:, -1]
     if not received:
-        raise _refusal(model, "none of its modules returns weights of softmax attention")
+        raise refusal(model, "none of its modules returns weights of softmax attention")
     if twice:
-        raise _refusal(model, f"it calls the same attention ({type(twice[0]).__name__}) more than once in a pass")
+        raise refusal(model, f"it calls the same attention ({type(twice[0]).__name__}) more than once in a pass")
     if not logits.isfinite().all():
-        raise _refusal(model, _not_finite(model))
+        raise refusal(model, _not_finite(model))
     return received, logits
 
 
@@ -145,7 +146,7 @@ def _passing(model: PreTrainedModel, argument: str) -> Iterator[None]:
         if out_of_memory(error):
             raise
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise _refusal(model, f"it fails where it is given {argument} ({reason:.200})") from error
+        raise refusal(model, f"it fails where it is given {argument} ({reason:.200})") from error
 
 
 def _are_shares(weights: Tensor) -> bool:
@@ -161,9 +162,9 @@ def _received(weights: Tensor) -> Tensor:
 def _require_unchanged(model: PreTrainedModel, what: str, watched: Tensor, unwatched: Tensor) -> None:
     """Raise InputError where watching a model changes it beyond rounding."""
     watched = watched.to(unwatched.device)
-    if not _same(watched, unwatched):
+    if not same(watched, unwatched):
         place = (watched.float() - unwatched.float()).abs().argmax()
-        raise _refusal(
+        raise refusal(
             model,
             f"{what} change where its attention is watched, from {unwatched.flatten()[place]:.6g} to "
             f"{watched.flatten()[place]:.6g}",
@@ -180,10 +181,10 @@ def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Modu
             continue
         if without := [str(place) for place, inner in enumerate(by_block) if not inner]:
             kind = type(blocks[int(without[0])]).__name__
-            raise _refusal(model, f"it is a hybrid: its layers {', '.join(without)} ({kind}) have no softmax attention")
+            raise refusal(model, f"it is a hybrid: its layers {', '.join(without)} ({kind}) have no softmax attention")
         if all(len(inner) == 1 for inner in by_block):
             return list(blocks)
-    raise _refusal(model, "it is no list of blocks with one attention each")
+    raise refusal(model, "it is no list of blocks with one attention each")
 
 
 @dataclass
@@ -245,7 +246,7 @@ class _Proof:
         self.running = _Block(block, attention, stream.detach().double().flatten(0, -2))
 
     def take_rotation(self, rotation: Rotation, before: Turned, after: Turned) -> None:
-        if all(map(_same, rotation.undo(*after), before)):
+        if all(map(same, rotation.undo(*after), before)):
             self.running.rotation, self.running.rotated = rotation, after
 
     def take_inputs(self, inputs: capture.AttentionInputs) -> None:
@@ -267,12 +268,10 @@ class _Proof:
         self.received.append(_received(weights))
         self.heads.add(weights.shape[1])
         if (most := weights.float().sum(-1).max()) > 1 + tolerance(weights.dtype):
-            raise _refusal(
-                self.model, f"the attention weights of a token add up to {most:.4g}, and shares to 1 at most"
-            )
+            raise refusal(self.model, f"the attention weights of a token add up to {most:.4g}, and shares to 1 at most")
         causal = torch.ones_like(weights[0, 0], dtype=torch.bool).tril()
         if (weights[..., ~causal] != 0).any():
-            raise _refusal(self.model, "it is no causal decoder: its tokens read later ones")
+            raise refusal(self.model, "it is no causal decoder: its tokens read later ones")
         if block.inputs is None:
             self.products = False
             block.window = _window((weights[0] > 0).any(0))
@@ -283,10 +282,10 @@ class _Proof:
         reads = block.inputs.reads(causal)
         block.window = _window(reads)
         if not torch.equal(reads.cpu(), torch.from_numpy(sliding_window_mask(self.n, block.window or self.n))):
-            raise _refusal(self.model, "its tokens read others than the latest; use a length at which they do not")
+            raise refusal(self.model, IRREGULAR)
         if block.rotation is not None and block.rotated is not None:
             rotated_part = (part[..., : block.rotation.width] for part in (block.inputs.query, block.inputs.key))
-            if not all(map(_same, block.rotated, rotated_part)):
+            if not all(map(same, block.rotated, rotated_part)):
                 block.rotation = None  # something else happens to queries and keys afterwards
 
     def leave_block(self, _module: nn.Module, _args: Any, out: Any) -> None:
@@ -295,7 +294,7 @@ class _Proof:
         if rows is not None:
             update = residual.find_update(block.stream, rows, block.calls, block.attention, tolerance(output.dtype))
         if update is None:
-            raise _refusal(
+            raise refusal(
                 self.model,
                 f"nothing that its block {len(self.layers)} ({type(block.block).__name__}) computes reproduces "
                 "what it adds to the residual stream",
@@ -319,7 +318,8 @@ def _window(reads: Tensor) -> int | None:
     return farthest if farthest < len(reads) else None
 
 
-def _same(value: Tensor, expected: Tensor) -> bool:
+def same(value: Tensor, expected: Tensor) -> bool:
+    """Say whether two tensors differ by no more than rounding in their precision."""
     if value.shape != expected.shape:
         return False
     scale = expected.float().abs().max()
@@ -331,5 +331,6 @@ def tolerance(dtype: torch.dtype, roundings: float = ROUNDINGS) -> float:
     return max(EXACT, roundings * torch.finfo(dtype).eps)
 
 
-def _refusal(model: PreTrainedModel, why: str) -> InputError:
+def refusal(model: PreTrainedModel, why: str) -> InputError:
+    """Return the error that says why a model cannot be measured."""
     return InputError(f"this {model.config.model_type!r} model cannot be measured: {why}")

@@ -20,6 +20,7 @@ from transformers import (
 from position_card.measures import cost
 from position_card.measures.quantities import influence_and_loss
 from position_card.models.files import model_files
+from position_card.probe.streaming import LONG
 from tests.refusals import refused
 from tools import decoders
 
@@ -94,6 +95,25 @@ def test_tensors_without_values_take_as_much_as_with_values(config):
     assert out.logits.requires_grad
     peak = cost.decoder_size(1000, config).pass_cost(64, "float32", recomputed=False).peak
     assert total <= peak < 2 * total  # one of three layers has its gradients, too
+
+
+@pytest.mark.parametrize("shared", [HEADS, 1])
+def test_of_long_prompts_streamed_attention_is_counted(shared):
+    """Its operations are those of a formula, and memory has no matrix of a head."""
+    config = LlamaConfig(**{**LLAMA.to_dict(), "num_key_value_heads": shared, "max_position_embeddings": 4096})
+    size, lengths = cost.decoder_size(10_000_000, config), (LONG - 1, LONG, 2 * LONG)
+    whole, streamed, twice = (size.pass_cost(n, "float32", recomputed=False) for n in lengths)
+    assert [counted.streamed for counted in (whole, streamed, twice)] == [False, True, True]
+    assert streamed.peak < whole.peak / 3
+    mask = 4 * LONG**2  # of one head, which the model makes
+    assert twice.peak - 2 * streamed.peak < 4 * mask
+    squares = LAYERS * cost.STREAMED * LONG**2 * 2 * WIDTH
+    assert twice.operations - 2 * streamed.operations == pytest.approx(2 * squares, rel=0.05)
+
+
+def test_of_a_model_whose_attention_is_not_streamed_a_long_prompt_is_counted_whole():
+    size = cost.decoder_size(1000, BloomConfig(hidden_size=64, n_layer=3, n_head=4, vocab_size=512))
+    assert not size.pass_cost(LONG, "float32", recomputed=False).streamed
 
 
 EXPERTS = {
