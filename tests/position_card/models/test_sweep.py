@@ -42,7 +42,7 @@ def test_what_differs_from_the_independent_computation_is_no_success(name, monke
 
 
 def test_what_cannot_be_made_says_why(monkeypatch):
-    monkeypatch.setattr(sweep, "MOST", 1000)
+    monkeypatch.setattr(sweep, "MOST_PARAMETERS", 1000)
     row = sweep.row("llama")
     assert row["outcome"] == sweep.NOT_MADE
     assert "parameters" in row["line"]
