@@ -31,7 +31,7 @@ MEANING: Mapping[str, str] = {
     MOSTLY: "more than half of the rows do, but in some the effect is shown not to exceed the margin",
     MIXED: "in too many rows the effect is shown not to exceed the margin, and one row at least lies outside it",
     NO_EFFECT: "every row lies within the margin",
-    FAILS: "so many rows lie on the other side, by more than the margin, that too few are left",
+    FAILS: "enough comparisons contradict the claim, by more than the margin, that it cannot hold",
     UNDECIDED: "the intervals leave open which of these is so, or rows are missing",
     UNTESTABLE: "no row with an interval speaks of the claim at any scale, or no run so far could show the effect",
     ERRATUM: "a printed constant, a step of a proof or a released number does not hold, and a corrected one does",
