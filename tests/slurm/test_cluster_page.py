@@ -20,7 +20,7 @@ from position_card.texts import corpus
 pytestmark = pytest.mark.all("the commands of docs/cluster.md on a real SLURM take a minute")
 PAGE = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
 STEPS = PAGE.split("\n## Step by step\n")[1].split("\n## ")[0]
-_, COPY, FETCH, FETCH_RELEASED, LIMITS, RUN, _, RECOVER = re.findall(
+_, COPY, FETCH, FETCH_RELEASED, LIMITS, RUN, LISTED, _, RECOVER = re.findall(
     r"^```\n(.*?)^```", STEPS, re.MULTILINE | re.DOTALL
 )
 PROMPTS = "results/prompts/toy/mine/n16.safetensors"
@@ -92,6 +92,7 @@ def test_the_page_holds_up_to_the_recovery_of_a_killed_run(project, slurm, tmp_p
     look, cancel, left, unlock = RECOVER.splitlines()
     run_id = run(look).split()[-1]
     run(cancel, run_id=run_id)
+    assert run(left, run_id=run_id).splitlines()[0] == LISTED.splitlines()[0]
     while len(run(left, run_id=run_id).splitlines()) > 1 and time.monotonic() < until:  # below its header
         time.sleep(0.5)
     run(unlock)

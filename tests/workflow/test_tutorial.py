@@ -34,7 +34,8 @@ def assert_printed(project, page):
     shown = 0
     for language, typed, then in steps:
         lines = "".join(line for line in typed.splitlines(True) if not line.startswith(INSTALLED) or language != "bash")
-        ended = project.run(lines if language == "bash" else f"python - <<'END'\n{lines}END")
+        typed = lines if language == "bash" else f"python - <<'END'\n{lines}END"
+        ended = project.run(typed, PYTHONPATH=f"{project.root}:{project.root / 'launcher'}")
         assert ended.returncode == 0, ended.stdout
         printed = {without_numbers(line) for line in ended.stdout.splitlines()}
         blocks = re.findall(r"^```\n(.*?)^```", then, re.MULTILINE | re.DOTALL)
