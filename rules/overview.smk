@@ -92,6 +92,7 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "structural_evidence_curve": EVIDENCE["curve"],
         "structural_evidence_curve_runs": EVIDENCE["curve"],
         "structural_evidence_initialization": EVIDENCE["initialization"],
+        "structural_evidence_sink": EVIDENCE["sink"],
     }.items()
     if named
     for path in FILES[row].outputs.values()

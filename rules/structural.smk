@@ -52,6 +52,8 @@ recalled_by = lambda models: {
 INITIALIZATION = config["structural"]["initialization"]
 AT_INITIALIZATION = "results/initialization/{model}"
 initialized = lambda models: collect(f"{AT_INITIALIZATION}.csv", model=models)
+SINK = config["structural"]["sink"]
+OF_SINK = "results/sink/{model}"
 measured_of = lambda asked, checkpoint: [
     f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
 ]
@@ -345,6 +347,8 @@ TABLES["structural/checks"] = Row(
             *evidence_tables("structural/*/pretrained.csv"),
             "results/recall/values.csv",
             *evidence_tables("structural/*/recall.csv"),
+            *collect(f"{OF_SINK}.csv", model=SINK["models"]),
+            *evidence_tables("structural/*/sink.csv"),
             "results/moved/values.csv",
             *evidence_tables("structural/*/curve.csv"),
         ],
@@ -440,6 +444,15 @@ FILES |= {
         wildcards={"model": any_of(PRETRAINED["models"])},
         needs={"mem_mb": memory(1000), "runtime": 10},
     ),
+    "structural_sink": Row(
+        "Three measures of a pretrained decoder with the first token's own norm and with that of others: what is judged.",
+        "structural.sink:sink_table",
+        {"file": f"{OF_SINK}.safetensors"},
+        {"replicates": INTERVALS["replicates"], "seed": INTERVALS["seed"]},
+        outputs={"table": f"{OF_SINK}.csv"},
+        wildcards={"model": any_of(SINK["models"])},
+        needs={"mem_mb": memory(1000), "runtime": 10},
+    ),
     "structural_evidence": Row(
         "What is measured and predicted of language models at every kept step of long trainings, and their losses.",
         "structural.evidence:evidence",
@@ -491,6 +504,20 @@ FILES |= {
         },
         environment="language-models",
         log="logs/evidence/structural/{group}_initialization.log",
+    ),
+    "structural_evidence_sink": Row(
+        "Three measures with the first token's own norm and with that of others, and the files of the decoder.",
+        "structural.evidence_decoders:evidence",
+        {
+            "values": collect(f"{OF_SINK}.csv", model=EVIDENCE["sink"]),
+            "records": collect("results/hub/{model}.json", model=EVIDENCE["sink"]),
+        },
+        outputs={
+            "values": "results/evidence/structural/{group}/sink.csv",
+            "runs": "results/evidence/structural/{group}/sink_runs.csv",
+        },
+        environment="language-models",
+        log="logs/evidence/structural/{group}_sink.log",
     ),
     "structural_evidence_recall": Row(
         "What pretrained decoders recall of each place.",
@@ -610,6 +637,33 @@ rule measure_initialization:
         seed=config["seed"],
     script:
         "../scripts/structural/measure_initialization.py"
+
+
+rule measure_sink:
+    """Measure a pretrained decoder with the first token's own norm and with that of others: gradients, replacement, recall."""
+    input:
+        model="results/hub/{model}.json",
+        texts=f"results/corpus/{PRIMARY}/test.parquet",
+    output:
+        f"{OF_SINK}.safetensors",
+    wildcard_constraints:
+        model=any_of(SINK["models"]),
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        **OF_HUB_MODEL,
+    params:
+        tokens=SINK["tokens"],
+        documents=SINK["documents"],
+        words=SINK["words"],
+        contexts=SINK["contexts"],
+        cue=RECALL["cue"],
+        positions=positions,
+        tokens_per_batch=config["measure"]["tokens_per_batch"],
+        gpus=lambda wildcards: hub_model(wildcards)["gpus"],
+        seed=config["seed"],
+    script:
+        "../scripts/structural/measure_sink.py"
 
 
 rule measure_recall:

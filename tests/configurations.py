@@ -30,6 +30,7 @@ def everything():
     config["measure"]["models"].append("large")
     config["structural"]["pretrained"]["models"] = {"rotary": 0.02}
     config["structural"]["initialization"]["layers"] = [6, 30]
+    config["structural"]["sink"]["models"] = ["rotary"]
     config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"][-2:] = ["llama", "rotary"]
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
@@ -43,6 +44,7 @@ def everything():
         "pretrained": ["rotary"],
         "curve": ["rotary"],
         "initialization": ["rotary"],
+        "sink": ["rotary"],
     }
     config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}
     return config

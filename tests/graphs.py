@@ -104,7 +104,7 @@ def counted(small):
         **only("hub_model", "measure_pretrained", "structural_pretrained", "measure_recall", "structural_recall"),
         "measure_copy": COPIES,
         **only("measure_curve", "measure_curve_of_copy", "structural_curve_values"),
-        **only("measure_initialization", "structural_initialization"),
+        **only("measure_initialization", "structural_initialization", "measure_sink", "structural_sink"),
         "rollout": models * (2 * datasets + 1),  # standard and long on every data set, and before training
         **only(
             *(f"structural_{name}" for name in ("propositions", "shift", "monotonicity", "licences", "checks", "curve"))

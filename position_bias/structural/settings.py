@@ -85,6 +85,17 @@ class InitializationSettings:
 
 
 @section
+class SinkSettings:
+    """The norm of the first token's residual stream is held at that of others, and three measures are taken again."""
+
+    models: Annotated[list[Name], Items(), "models of structural.pretrained; with none, nothing is measured"]
+    tokens: Annotated[int, Bounds(16, 1_000_000), "of a prompt"]
+    documents: Annotated[Prompts, "of the primary data set, with one prompt each"]
+    words: Annotated[int, Bounds(8, 100_000), "different words of a context for recall, whose cue is that of recall"]
+    contexts: Annotated[int, Bounds(2, 100_000), "of so many words"]
+
+
+@section
 class RecallSettings:
     """Where a passage must stand in a context so that a pretrained decoder goes on with it when it is repeated."""
 
@@ -101,6 +112,7 @@ class Structural:
     pretrained: Pretrained
     curve: CurveSettings
     initialization: InitializationSettings
+    sink: SinkSettings
     recall: RecallSettings
 
 

@@ -27,6 +27,7 @@ from position_bias.postnorm import training as postnorm_training
 from position_bias.postnorm.runs import Trial
 from position_bias.released.models import MODELS
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.structural import sink_parts
 from position_card.core import artifacts, runtime
 from position_card.core.checkpoint import Place
 from position_card.measures import recall, replacement
@@ -395,6 +396,31 @@ def test_untrained_copies_are_measured_on_prompts_of_the_primary_text(run, folde
     np.testing.assert_allclose(measured[:, 16:], expected.mixing["frobenius"], rtol=1e-4)
     labels = {"model": "small", "dataset": "two", "n": 16, "before": 1, "width": model.config.hidden_size, **study}
     assert artifacts.read_labels(folder / "initialization.safetensors") == labels
+
+
+def test_a_decoder_is_measured_with_the_norm_of_its_first_token_held(run, folder, texts, tokenizer):
+    run(
+        "structural/measure_sink.py",
+        reads={"model": "pretrained", "texts": "two/test.parquet"},
+        writes={"measured": "sink.safetensors"},
+        takes={"tokens": 16, "documents": 4, "words": 10, "contexts": 3, "cue": 2}
+        | {"positions": "own", "tokens_per_batch": 64, "gpus": 1, "seed": SEED},
+        wildcards={"model": "small"},
+    )
+    seed = runtime.seed(SEED, "prompts", "two", 16)
+    drawn = tokens.sample_prompts(texts["two", "test"], tokenizer, 15, 4, "one", seed)
+    words = recall.common_words(texts["two", "test"], tokenizer, 10, 2)
+    contexts = recall.random_contexts(words, 10, 3, 2, runtime.seed(SEED, "contexts", 10))
+    asked = (2, [0], 64, runtime.seed(SEED, "donors", "two", 16))
+    prompts = np.hstack([np.zeros((4, 1), int), drawn.tokens])
+    expected = sink_parts.parts(opened(folder / "pretrained"), prompts, contexts, words, *asked)
+    found = load_file(folder / "sink.safetensors")
+    assert found.keys() == expected.keys()
+    for name in ("replacement/own norm", "influence/held norm", "recall/held norm"):
+        np.testing.assert_allclose(found[name], expected[name](), rtol=1e-4, atol=1e-9)
+    labels = {"model": "small", "dataset": "two", "n": 16, "before": 1, "documents": drawn.documents.tolist()}
+    labels |= {"vocabulary": len(words), "words": 10}
+    assert artifacts.read_labels(folder / "sink.safetensors") == labels
 
 
 # Small networks

@@ -29,6 +29,7 @@ AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS,
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
+RESAMPLED = ROLLED_OUT | only("structural_sink")
 MEASURED_AGAIN = ROLLED_OUT | {
     **{name: SMALL_JOBS[name] for name in ("measure", "measure_snapshot", "measure_pretrained", "measure_copy")},
     **only("measure_initialization", "structural_initialization"),
@@ -166,8 +167,11 @@ def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
 @pytest.mark.parametrize(
     ("changes", "planned"),
     [
-        ({"rollout": {"bootstrap": 60}}, ROLLED_OUT),
-        ({"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)}, ROLLED_OUT),
+        ({"rollout": {"bootstrap": 60}}, RESAMPLED),
+        (
+            {"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)},
+            RESAMPLED,
+        ),
         (
             {"structural": {"recall": {"contexts": 5}}},
             only("measure_recall", *OF_RECALL, "structural_checks", *OF_CHECKS),
