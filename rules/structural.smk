@@ -52,6 +52,11 @@ recalled_by = lambda models: {
 INITIALIZATION = config["structural"]["initialization"]
 AT_INITIALIZATION = "results/initialization/{model}"
 initialized = lambda models: collect(f"{AT_INITIALIZATION}.csv", model=models)
+INITIALIZED = (  # of this run where it measures some, else those of evidence/
+    initialized(PRETRAINED["models"])
+    if INITIALIZATION["layers"]
+    else evidence_tables("structural/*/initialization.csv")
+)
 SINK = config["structural"]["sink"]
 OF_SINK = "results/sink/{model}"
 measured_of = lambda asked, checkpoint: [
@@ -157,6 +162,13 @@ FIGURES["structural/measures"] = Row(
     "The first words of a prompt beside its middle in pretrained decoders, by three measures (our addition).",
     "structural.figures_measures:measures",
     {"checks": "results/tables/structural/checks.csv"},
+)
+
+FIGURES["structural/initialization"] = Row(
+    "Influence at initialization by the deviation of random weights, at several depths, beside a closed form (our addition).",
+    "structural.figures_initialization:initialization",
+    {"values": INITIALIZED},
+    {"level": config["rollout"]["level"]},
 )
 
 # Figures of rows of checks: of claims that models decide which the default run does not train, by scale.
@@ -353,11 +365,7 @@ TABLES["structural/checks"] = Row(
             *evidence_tables("structural/*/curve.csv"),
         ],
         "pretrained_kernels": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="kernels"),
-        "initialization": (
-            initialized(PRETRAINED["models"])
-            if INITIALIZATION["layers"]
-            else evidence_tables("structural/*/initialization.csv")
-        ),
+        "initialization": INITIALIZED,
         "long_training": evidence_tables("structural/*/compared.csv"),
         "alike": evidence_tables("structural/*/similarity.csv"),
         "similarity": "results/tables/structural/table5.csv",

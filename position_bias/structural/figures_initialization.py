@@ -5,7 +5,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from position_bias.structural.initialization import CLOSED_FORM, ENDS, INDEPENDENT, INFLUENCE
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.drawing.intervals import counted, from_to
 from position_card.drawing.looks import BLACK, REFERENCE, Look, legend, shades
@@ -13,12 +12,14 @@ from position_card.drawing.panels import log_ticks, panels
 from position_card.drawing.shown import draws
 from position_card.rollout.statistics import group_means
 
-PANELS = dict(zip(ENDS[:2], ("first word", "last word"), strict=True))
+FIRST = "log first word / middle"
+PANELS = {FIRST: "first word", "log last word / middle": "last word"}  # by the names of statistics
+INFLUENCE = "influence"
 MARKS = "osD^v"
 LINES = {
     INFLUENCE: Look("influence, measured", BLACK, ""),
-    CLOSED_FORM: Look("closed form with measured lambda", BLACK, "", "--"),
-    INDEPENDENT: Look("independent paths, likewise", BLACK, "", ":"),
+    "closed form": Look("closed form with measured lambda", BLACK, "", "--"),
+    "independent paths": Look("independent paths, likewise", BLACK, "", ":"),
 }
 
 
@@ -39,11 +40,12 @@ def initialization(values: pd.DataFrame, level: float) -> Figure:
     }
     for statistic, axes in row.items():
         _panel(axes, means[means["statistic"] == statistic], looks)
-    row[ENDS[0]].set_ylabel("influence over that of the middle,\nlog scale")
+    row[FIRST].set_ylabel("influence over that of the middle,\nlog scale")
     entries = [look.entry() for look in (*looks.values(), *LINES.values())]
     deviations = ", ".join(f"{deviation:g}" for deviation in sorted(set(values["deviation"])))
-    told = f"{counted(values)} of each depth and deviation ({deviations}), {from_to(values['prompts'], 'prompt')} of "
-    told += f"{from_to(values['n'])} tokens; bars: {100 * level:g} % intervals over networks"
+    told = f"{counted(values)} of each depth and \N{GREEK SMALL LETTER SIGMA} ({deviations}), "
+    told += f"{from_to(values['prompts'], 'prompt')} of {from_to(values['n'])} tokens; "
+    told += f"bars: {100 * level:g} % intervals over networks"
     legend(figure, entries, settings=told)
     draws(figure, values["model"].unique(), PRETRAINED)
     return figure
@@ -65,9 +67,14 @@ def _panel(axes: Axes, means: pd.DataFrame, looks: dict[float, Look]) -> None:
 
 def _finding(means: pd.DataFrame) -> str:
     """Between which numbers the first word lies as measured, and as the closed form has it."""
-    of_first = means[means["statistic"] == ENDS[0]].groupby("network")["mean"].agg(["min", "max"])
-    spans = {network: "{min:.2g} to {max:.2g}".format(**of_first.loc[network]) for network in LINES}
+    of_first = means[means["statistic"] == FIRST].groupby("network")["mean"].agg(["min", "max"])
+    spans = {network: " to ".join(map(_rounded, of_first.loc[network])) for network in LINES}
     return (
         f"With random weights the first word has {spans[INFLUENCE]} times the influence of the middle, "
-        f"by deviation and depth; a closed form says {spans[CLOSED_FORM]}"
+        f"by deviation and depth; a closed form says {spans['closed form']}"
     )
+
+
+def _rounded(ratio: float) -> str:
+    """A ratio with two digits: 1.7, 100, 5,800."""
+    return f"{float(f'{ratio:.2g}'):,.0f}" if ratio >= 99.5 else f"{ratio:.2g}"
