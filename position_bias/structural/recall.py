@@ -66,10 +66,9 @@ def recalled_ends(file: TensorFile, replicates: int, seed: int) -> Iterator[tupl
     weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
     able = is_able(float(scores.correct.mean()), labels["words"])
     for network, values in {"recall": above_prior(scores), "accuracy": scores.correct}.items():
-        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
-            for name, over in ends_over_middle(weights @ values).items():
-                logs = np.log(over) if able else np.full(len(over), np.nan)
-                yield from _rows(labels, f"log {name}", network, logs, len(scores.correct))
+        for name, over in ends_over_middle(weights @ values).items():
+            logs = np.log(np.where(able & (over > 0), over, np.nan))  # where nothing is recalled, there is no logarithm
+            yield from _rows(labels, f"log {name}", network, logs, len(scores.correct))
 
 
 def _rankings(

@@ -81,6 +81,16 @@ def test_a_decoder_below_three_times_chance_says_nothing_of_places(tmp_path, inf
     assert values.isna().all()
 
 
+def test_an_end_where_nothing_is_recalled_has_no_logarithm(tmp_path, influence):
+    file = written(tmp_path / "a.safetensors", np.full(P, 0.1))
+    tensors = file.read()
+    tensors["correct"] = np.tile(np.arange(P) >= 4, (C, 1)).astype(float)
+    artifacts.write_tensors(file.path, tensors, **file.labels)
+    values, _ = made([file], influence)
+    assert values["log first eighth / middle", "accuracy"].isna().all()
+    assert (values["log last eighth / middle", "accuracy"] == 0).all()
+
+
 def test_what_is_drawn_is_over_its_mean_in_the_middle(tmp_path, influence):
     recalled = np.full(P, 0.1)
     recalled[0] = 0.3
