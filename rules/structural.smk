@@ -51,7 +51,7 @@ recalled_by = lambda models: {
 }
 INITIALIZATION = config["structural"]["initialization"]
 AT_INITIALIZATION = "results/initialization/{model}"
-initialized = lambda models: collect(f"{AT_INITIALIZATION}.csv", model=models)
+initialized = lambda models: collect(f"{AT_INITIALIZATION}/values.csv", model=models)
 INITIALIZED = (  # of this run where it measures some, else those of evidence/
     initialized(PRETRAINED["models"])
     if INITIALIZATION["layers"]
@@ -359,7 +359,7 @@ TABLES["structural/checks"] = Row(
             *evidence_tables("structural/*/pretrained.csv"),
             "results/recall/values.csv",
             *evidence_tables("structural/*/recall.csv"),
-            *collect(f"{OF_SINK}.csv", model=SINK["models"]),
+            *collect(f"{OF_SINK}/values.csv", model=SINK["models"]),
             *evidence_tables("structural/*/sink.csv"),
             "results/moved/values.csv",
             *evidence_tables("structural/*/curve.csv"),
@@ -448,7 +448,7 @@ FILES |= {
         "Influence in copies of a pretrained decoder with random weights, by deviation and depth, beside a closed form.",
         "structural.initialization:initialization_table",
         {"file": f"{AT_INITIALIZATION}.safetensors"},
-        outputs={"table": f"{AT_INITIALIZATION}.csv"},
+        outputs={"table": f"{AT_INITIALIZATION}/values.csv"},
         wildcards={"model": any_of(PRETRAINED["models"])},
         needs={"mem_mb": memory(1000), "runtime": 10},
     ),
@@ -457,7 +457,7 @@ FILES |= {
         "structural.sink:sink_table",
         {"file": f"{OF_SINK}.safetensors"},
         {"replicates": INTERVALS["replicates"], "seed": INTERVALS["seed"]},
-        outputs={"table": f"{OF_SINK}.csv"},
+        outputs={"table": f"{OF_SINK}/values.csv"},
         wildcards={"model": any_of(SINK["models"])},
         needs={"mem_mb": memory(1000), "runtime": 10},
     ),
@@ -517,7 +517,7 @@ FILES |= {
         "Three measures with the first token's own norm and with that of others, and the files of the decoder.",
         "structural.evidence_decoders:evidence",
         {
-            "values": collect(f"{OF_SINK}.csv", model=EVIDENCE["sink"]),
+            "values": collect(f"{OF_SINK}/values.csv", model=EVIDENCE["sink"]),
             "records": collect("results/hub/{model}.json", model=EVIDENCE["sink"]),
         },
         outputs={
