@@ -26,14 +26,14 @@ OF_CHECKS = tuple(
     for name in ("decoders_ends", "decoders_rollouts", "other_models", "distances", "measures")
 )
 AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS, "structural_pretrained", *OF_RECALL)
+OF_INITIALIZATION = ("structural_initialization", "structural_draw_initialization")
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
 RESAMPLED = ROLLED_OUT | only("structural_sink")
 MEASURED_AGAIN = ROLLED_OUT | {
     **{name: SMALL_JOBS[name] for name in ("measure", "measure_snapshot", "measure_pretrained", "measure_copy")},
-    **only("measure_initialization", "structural_initialization"),
-    **only("measure_curve", "measure_curve_of_copy", "structural_curve_values"),
+    **only("measure_initialization", *OF_INITIALIZATION),
     **only(
         "structural_table5",
         "structural_printed_table5",
@@ -139,14 +139,14 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
         ),
         ([(STYLE, '"lines.linewidth": 1.2', '"lines.linewidth": 1.3')], EVERY_FIGURE),
         (
-            [(SINKS, "mask[counted].sum(axis=0)", "mask[counted].sum(axis=1)")],
+            [(SINKS, "mask[queries].sum(axis=0)", "mask[queries].sum(axis=1)")],
             draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS})
             | only("emergence_checks")
             | {"emergence_attention": SMALL_JOBS["emergence_attention"]},
         ),
         (
             [(LAST_ROW, "row[-1] = 1.0", "row[-1] = 2.0")],
-            {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY, "structural_initialization")},
+            {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY, *OF_INITIALIZATION)},
         ),
     ],
 )
