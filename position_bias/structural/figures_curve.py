@@ -30,14 +30,16 @@ ENDS = {"first word / middle": "first word", "first eighth / middle": "first eig
 def three_measures(table: pd.DataFrame, n: int) -> Figure:
     """A line for each decoder: its first eighth over the middle by three measures, and those of random weights, pale.
 
-    `table` has the columns `curve.OF_TABLE`; shown are prompts of `n` tokens, and contexts of as many words.
+    `table` has the columns `curve.OF_TABLE`; shown are prompts of `n` tokens, and contexts of as many words, and of a
+    decoder that has no such prompts its shortest ones.
     """
-    shown = _of_steps(table[(table["n"] == n) & (table["statistic"] == "first eighth / middle")])
+    table = _of_length(table, n)
+    shown = _of_steps(table[table["statistic"] == "first eighth / middle"])
     ends = {shown["step"].min(): "gradient", shown["step"].max(): "replacement"}
     measure = shown["step"].map(ends).fillna(shown["network"].where(shown["network"] == "recall"))
     shown = shown.assign(measure=measure).dropna(subset=["measure", "value"])
     models = list(shown.loc[shown["measure"] != "recall", "model"].drop_duplicates())
-    figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(shown, n))
+    figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(shown))
     places = dict(zip(models, range(len(models)), strict=True))
     shown = shown[shown["model"].isin(models)]
     for name, look, aside in side_by_side(MEASURES, ASIDE):
@@ -62,11 +64,12 @@ def curve(table: pd.DataFrame, n: int) -> Figure:
 
     `table` as for `three_measures`.
     """
-    of_ends = table["statistic"].isin(ENDS) & (table["weights"] == "trained") & (table["n"] == n)
+    table = _of_length(table, n)
+    of_ends = table["statistic"].isin(ENDS) & (table["weights"] == "trained")
     shown = _of_steps(table[of_ends]).dropna(subset=["step", "value"])
     looks = model_looks(shown["model"])
     whole = shown[shown["step"] == shown["step"].max()]
-    label = f"The beginning over the middle as text moves towards another, prompts of {n} tokens"
+    label = f"The beginning over the middle as text moves towards another, prompts of {from_to(shown['n'])} tokens"
     figure, row = panels(
         label,
         2.6,
@@ -92,12 +95,19 @@ def curve(table: pd.DataFrame, n: int) -> Figure:
     return figure
 
 
+def _of_length(table: pd.DataFrame, n: int) -> pd.DataFrame:
+    """The rows of prompts of `n` tokens; of a decoder that has none as its text moves, those of its shortest ones."""
+    moved = table[table["network"].str.match(STEP)]
+    lengths = moved.groupby("model")["n"].agg(lambda own: n if (own == n).any() else own.min())
+    return table[table["n"] == table["model"].map(lengths)]
+
+
 def _of_steps(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with a column `step`: the part of the way in percent, missing of all that has none."""
     return rows.assign(step=rows["network"].str.extract(f"^{STEP}$")[0].astype(float))
 
 
-def _finding(shown: pd.DataFrame, n: int) -> str:
+def _finding(shown: pd.DataFrame) -> str:
     """In how many decoders the first eighth outweighs the middle, by each measure."""
     trained = shown[shown["weights"] == "trained"]
     above = {
@@ -106,7 +116,7 @@ def _finding(shown: pd.DataFrame, n: int) -> str:
         if len(rows := trained[trained["measure"] == name])
     }
     told = ", ".join(f"by {'gradients' if name == 'gradient' else name} in {count}" for name, count in above.items())
-    return f"The first eighth of {n} tokens outweighs the middle {told} decoders"
+    return f"The first eighth of {from_to(shown['n'])} tokens outweighs the middle {told} decoders"
 
 
 def _ratio(axes: Axes, of: str) -> None:

@@ -251,7 +251,10 @@ def decisive():
 
 
 def moved():
-    """A table of two decoders, of which one recalls nothing, with copies of one; other lengths are not shown."""
+    """A table of two decoders, of which one recalls nothing, with copies of one; 512 tokens are not shown.
+
+    One was measured with 128 tokens, the other with 256 at least.
+    """
     steps = [f"step of {percent} %" for percent in (1, 10, 100)]
     ends = ["first word / middle", "first eighth / middle", "last word / middle"]
     keys = [(model, "trained", *key) for model in ("small", "large") for key in product(ends, steps)]
@@ -264,14 +267,15 @@ def moved():
     given = pd.DataFrame(keys, columns=["model", "weights", "statistic", "network"])
     given["value"] = np.random.default_rng(0).uniform(0.3, 4, len(given))
     given.loc[(given["model"] == "large") & (given["network"] == "recall"), "value"] = np.nan
-    given = given.assign(n=128, low=0.9 * given["value"], high=1.1 * given["value"], documents=60)
+    given["n"] = given["model"].map({"small": 128, "large": 256})
+    given = given.assign(low=0.9 * given["value"], high=1.1 * given["value"], documents=60)
     return pd.concat([given, given.assign(n=512, value=7.0, low=6.0, high=8.0)])
 
 
 def three_measures():
     """The first eighth alone, by the first step, the last one and recall."""
     given = moved()
-    shown = of(given, n=128, statistic="first eighth / middle").dropna()
+    shown = of(given[given["n"] < 512], statistic="first eighth / middle").dropna()
     shown = shown[shown["network"].isin(["step of 1 %", "step of 100 %", "recall"])]
     return figures_curve.three_measures(given, 128), [Panel(along=[shown[["value", "low", "high"]]])]
 
@@ -279,7 +283,7 @@ def three_measures():
 def by_step():
     """Every step of a word and of an eighth, of trained decoders."""
     given = moved()
-    shown = of(given, n=128, weights="trained")[lambda rows: rows["network"].str.startswith("step")]
+    shown = of(given[given["n"] < 512], weights="trained")[lambda rows: rows["network"].str.startswith("step")]
     panels = [Panel([of(shown, statistic=end)[["value", "low", "high"]]]) for end in figures_curve.ENDS]
     return figures_curve.curve(given, 128), panels
 
