@@ -141,13 +141,13 @@ def assert_whole(project, built, kind):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if kind is EMERGENCE else OFTEN) for name, kind in KINDS.items()]
 )
-def test_a_killed_job_resumes_as_the_readme_says(built, mine, disturbed, name):
+def test_a_killed_job_resumes_as_the_page_says(built, mine, disturbed, name):
     kind = KINDS[name]
     arguments = kind.forget(mine)
     assert disturbed(arguments, kind.checkpoints, 1, "after").returncode == -signal.SIGKILL
     refused = mine.run(f"snakemake {arguments}")
     assert refused.returncode != 0
-    assert "snakemake --unlock" in (ROOT / "README.md").read_text()
+    assert "snakemake --unlock" in (ROOT / "docs/running.md").read_text()
     assert "--unlock" in refused.stdout
     mine.snakemake("--unlock")
     mine.snakemake(arguments)
