@@ -216,6 +216,7 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("structural.curve.dataset", [config["structural"]["curve"]["dataset"]], texts, "datasets or hub_datasets"),
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
+        ("evidence.sink", config["evidence"]["sink"], config["structural"]["sink"]["models"], "structural.sink.models"),
     ):
         for name in names:
             if name not in choices:

@@ -19,6 +19,8 @@ OTHERS = {  # of keys whose values are names, or have to fit another key
     "device": ["cpu"],
     **{f"devices.{stage}": ["cpu"] for stage in settings.DEVICES},
     "primary_dataset": ["web"],
+    "structural.curve.dataset": ["web"],
+    "structural.sink.models": [["rotary", "large"]],
     "emergence.sinks.threshold": [0.25],
     "postnorm.dimension.vocabulary": [32],
     "released.source": [SOURCES[1]],

@@ -58,4 +58,4 @@ def test_responses_of_smollm2_are_those_of_hooks_on_its_embeddings():
                 assert found.total_variation[row, place, step, 0] == pytest.approx(change, abs=1e-4)
                 log = float((after / before)[before.argmax()].log())
                 assert found.log_probability[row, place, step, 0] == pytest.approx(log, abs=1e-4)
-    assert found.total_variation[..., -1, :].min() > 1e-3
+    assert np.median(found.total_variation[..., -1, :]) > 1e-2  # a prompt whose next token is certain hardly reacts

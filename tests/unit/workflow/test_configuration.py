@@ -191,6 +191,7 @@ FAULTS = [
     ({"structural.curve.donors": 60},),
     ({"structural.curve.documents_of_copies": 61},),
     ({"evidence.structural": ["large"]},),
+    ({"evidence.sink": ["large"]},),
     ({"lengths.heatmap.tokens": 300},),
     ({"lengths.standard.tokens": 300},),
     ({"lengths.long.tokens": 64},),
