@@ -31,7 +31,12 @@ PLACES = {
     "middle eighths": slice(8, 12),
     "last eighth": slice(13, 14),
 }
-OVER = {"word": "middle words", "eighth": "middle eighths"}  # what an effect of a window is over
+OVER = {  # what an effect at an end of the text is over
+    "first word": "middle words",
+    "last word": "middle words",
+    "first eighth": "middle eighths",
+    "last eighth": "middle eighths",
+}
 # The fields of `Responses`, and what stands before the names of steps where it is not total variation
 MEASURES = {"total_variation": "", "log_probability": "log probability, "}
 LINE = "log effect / straight line"
@@ -99,9 +104,9 @@ def _ratios(measured: Responded) -> Iterator[tuple[str, str, Array]]:
     names = [f"step of {100 * step:g} %" for step in measured.steps]
     for measure, before in MEASURES.items():
         effects = measured.effects[measure]
-        logs = {place: _logarithm(effects[:, at].mean(1)) for place, at in PLACES.items()}  # [N, S]
-        for of_end in ("first word", "last word", "first eighth", "last eighth"):
-            over = logs[of_end] - logs[OVER[of_end.split()[1]]]
+        logs = logs_by_place(effects)  # [N, S]
+        for of_end, middle in OVER.items():
+            over = logs[of_end] - logs[middle]
             for step, name in enumerate(names):
                 yield f"log {of_end}{RATIO}", before + name, over[:, step]
         for eighth in range(2, 8):
@@ -117,6 +122,11 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     of_ends = table["statistic"].str.match("(first|last) (word|eighth) / |effect / ")
     shown = table[of_ends & ~table["network"].str.startswith("log probability")]
     return with_shown_names(shown).rename(columns={"statistic": "ratio", "network": "by"})
+
+
+def logs_by_place(effects: Array) -> dict[str, Array]:
+    """Logarithms of effects of the windows [N, W, ...] by PLACES, each [N, ...]: of several windows, of their mean."""
+    return {place: _logarithm(effects[:, windows].mean(1)) for place, windows in PLACES.items()}
 
 
 def _logarithm(effects: Array) -> Array:

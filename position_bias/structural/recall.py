@@ -5,6 +5,7 @@ nothing is said of its places.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,14 @@ def recall_tables(
         labels, scores = file.labels, RecallScores(**file.read())
         weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
         above = above_prior(scores)  # [contexts, P]
-        able = is_able(float(scores.correct.mean()), labels["words"])
         of_model = influence[influence["model"] == labels["model"]]
-        rows += recalled_ends(file, replicates, seed)
-        for statistic, network, values in _rankings(above, weights, of_model, halves(len(above), seed)):
-            rows += _rows(labels, statistic, network, values if able else np.nan * values, len(scores.correct))
+        able = is_able(float(scores.correct.mean()), labels["words"])
+        rankings = (
+            (statistic, measure, values if able else np.nan * values)
+            for statistic, measure, values in _rankings(above, weights, of_model, halves(len(above), seed))
+        )
+        for statistic, network, values in chain(logs_of_ends(scores, labels["words"], weights), rankings):
+            rows += _rows(labels, statistic, network, values, len(scores.correct))
         curves.append(_profile(labels, weights @ above, level))
     return {
         "values": pd.DataFrame(rows, columns=OF_DECODERS).round({"value": 6}),
@@ -57,18 +61,23 @@ def recall_tables(
 
 
 def recalled_ends(file: TensorFile, replicates: int, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Rows of OF_DECODERS: the first and the last eighth of the places over the middle half, in each resample.
-
-    Of recall the probability of the right word is compared, less that after a foreign cue, and of accuracy how often
-    it is the likeliest of all words. `file` has the fields of `RecallScores`.
-    """
+    """Rows of OF_DECODERS of `logs_of_ends` in each resample. `file` has the fields of `RecallScores`."""
     labels, scores = file.labels, RecallScores(**file.read())
     weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
-    able = is_able(float(scores.correct.mean()), labels["words"])
+    for statistic, network, values in logs_of_ends(scores, labels["words"], weights):
+        yield from _rows(labels, statistic, network, values, len(scores.correct))
+
+
+def logs_of_ends(scores: RecallScores, words: int, weights: Array) -> Iterator[tuple[str, str, Array]]:
+    """Statistic, network and values [1 + R]: the first and the last eighth of the places over the middle half.
+
+    Of recall the probability of the right word is compared, less that after a foreign cue, and of accuracy how often
+    it is the likeliest of so many `words`. Values are logarithms; where too little is recalled there are none.
+    """
+    able = is_able(float(scores.correct.mean()), words)
     for network, values in {"recall": above_prior(scores), "accuracy": scores.correct}.items():
         for name, over in ends_over_middle(weights @ values).items():
-            logs = np.log(np.where(able & (over > 0), over, np.nan))  # where nothing is recalled, there is no logarithm
-            yield from _rows(labels, f"log {name}", network, logs, len(scores.correct))
+            yield f"log {name}", network, np.log(np.where(able & (over > 0), over, np.nan))
 
 
 def _rankings(

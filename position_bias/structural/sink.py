@@ -12,17 +12,16 @@ import numpy as np
 import pandas as pd
 
 from position_bias.structural.checks import OF_DECODERS
-from position_bias.structural.recall import WORDS
+from position_bias.structural.curve import OVER, RATIO, logs_by_place
+from position_bias.structural.recall import WORDS, logs_of_ends
 from position_bias.verdicts.judge import ESTIMATE
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile
 from position_card.rollout.attention import Array
-from position_card.rollout.parts import RecallScores, above_prior, eighths, ends_over_middle, is_able, words
+from position_card.rollout.parts import RecallScores, eighths, words
 from position_card.rollout.statistics import resampled_weights
 
 OWN, HELD = CONDITIONS = ("own norm", "held norm")  # of the first token
-PARTS = {"first": 0, "last": -1}  # of windows
-MIDDLE = {"word": slice(1, 5), "eighth": slice(2, 6)}  # of windows
 
 
 def sink_table(file: TensorFile, replicates: int, seed: int) -> pd.DataFrame:
@@ -45,17 +44,15 @@ Row = tuple[object, ...]
 def _by_document(labels: dict[str, Any], arrays: dict[str, Array], condition: str) -> Iterator[Row]:
     n, before = labels["n"], labels["before"]
     influence, loss = np.split(arrays[f"influence/{condition}"], [n], axis=1)
-    of_words, of_eighths = words(n, before), eighths(n, before)
-    gradients = np.stack([influence[:, window].mean(1) for window in (*of_words, *of_eighths)], 1)
+    gradients = np.stack([influence[:, window].mean(1) for window in (*words(n, before), *eighths(n, before))], 1)
     values = {
         ("loss", condition): loss[:, 0],
         ("attention to the first token", condition): arrays[f"attention/{condition}"],
     }
     for measure, effects in (("gradient", gradients), ("replacement", arrays[f"replacement/{condition}"])):
-        for kind, of_kind in zip(MIDDLE, np.split(effects, [len(of_words)], axis=1), strict=True):
-            for part, place in PARTS.items():
-                over = of_kind[:, place] / of_kind[:, MIDDLE[kind]].mean(1)
-                values[f"log {part} {kind} / middle", f"{measure}, {condition}"] = np.log(over)
+        logs = logs_by_place(effects)
+        for of_end, middle in OVER.items():
+            values[f"log {of_end}{RATIO}", f"{measure}, {condition}"] = logs[of_end] - logs[middle]
     setting = (labels["model"], labels["dataset"], n)
     for (statistic, network), of_documents in values.items():
         for document, value in zip(labels["documents"], of_documents, strict=True):
@@ -67,15 +64,12 @@ def _of_recall(
 ) -> Iterator[Row]:
     scores = RecallScores(*arrays[f"recall/{condition}"])
     contexts = len(scores.correct)
-    excess = resampled_weights(np.arange(contexts), replicates, seed) @ above_prior(scores)
-    able = is_able(float(scores.correct.mean()), labels["vocabulary"])
-    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
-        values = {f"log {part}": np.log(over) for part, over in ends_over_middle(excess).items()}
-    for name, resamples in values.items():
-        network = f"recall, {condition}"
-        for unit, value in enumerate(map(float, resamples if able else np.nan * resamples), start=ESTIMATE):
-            setting = (labels["model"], WORDS, labels["words"])
-            yield (*setting, _named(name), network, unit, contexts, value, PRETRAINED)
+    weights = resampled_weights(np.arange(contexts), replicates, seed)
+    setting = (labels["model"], WORDS, labels["words"])
+    for name, network, values in logs_of_ends(scores, labels["vocabulary"], weights):
+        if network == "recall":
+            for unit, value in enumerate(map(float, values), start=ESTIMATE):
+                yield (*setting, _named(name), f"{network}, {condition}", unit, contexts, value, PRETRAINED)
 
 
 def _named(statistic: str) -> str:
