@@ -244,14 +244,16 @@ def sample_prompts(
     rule: WindowRule,
     seed: int,
     remedy: str = "lower lengths.*.prompts or lengths.*.tokens, or take more text (hub_datasets.*.documents)",
+    before: Sequence[int] = (),
 ) -> Prompts:
-    """Choose `prompts` windows of `n` tokens, none twice.
+    """Choose `prompts` of `n` tokens: windows of the texts, none twice, each after the tokens `before`.
 
     "every": drawn by `seed` from all windows, such that a larger sample contains the smaller one. "one": the same, of
     each document the window that is drawn first. "first": the first ones of the stream, read no further than needed;
     the seed plays no part. Raises InputError, with `remedy`, where there are too few.
     """
-    all_windows = windows(texts, tokenizer, n, rule)
+    length = n - len(before)
+    all_windows = windows(texts, tokenizer, length, rule)
     sample = list(islice(all_windows, prompts) if rule == "first" else all_windows)
     if rule != "first":
         sample = [sample[index] for index in np.random.default_rng(seed).permutation(len(sample))]
@@ -261,9 +263,11 @@ def sample_prompts(
             of_document.setdefault(document, window)
         sample = list(of_document.items())
     if len(sample) < prompts:
-        raise InputError(f"{prompts} windows of {n} tokens are asked for, but the text has {len(sample)}; {remedy}")
+        raise InputError(
+            f"{prompts} windows of {length} tokens are asked for, but the text has {len(sample)}; {remedy}"
+        )
     documents, token_ids = zip(*sample[:prompts], strict=True)
-    return Prompts(np.stack(token_ids), np.array(documents))
+    return Prompts(preceded(before, np.stack(token_ids)), np.array(documents))
 
 
 def preceded(before: Sequence[int], windows: TokenIds) -> TokenIds:

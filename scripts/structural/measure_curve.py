@@ -23,10 +23,9 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     )
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
     seeds = [runtime.seed(params.seed, kind, params.dataset, n) for kind in ("curve", "curve donors")]
-    drawn = tokens.sample_prompts(texts, tokenizer, n - len(before), params.documents, "one", seeds[0])
-    every = tokens.preceded(before, drawn.tokens)
-    prompts = every[: params.measured]
-    donors = replacement.donors(every, params.donors, seeds[1])[: params.measured]
+    drawn = tokens.sample_prompts(texts, tokenizer, n, params.documents, "one", seeds[0], before=before)
+    prompts = drawn.tokens[: params.measured]
+    donors = replacement.donors(drawn.tokens, params.donors, seeds[1])[: params.measured]
     windows = [*words(n, len(before)), *eighths(n, len(before))]
 
     def moved(some):

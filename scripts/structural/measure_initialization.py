@@ -14,10 +14,8 @@ with resumable.job(snakemake, "measure", "initialization", wildcards.model, gpus
     tokenizer, before = opening.open_tokenizer(source)
     n, dataset = params.tokens, Path(snakemake.input.texts).parent.name
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
-    drawn = tokens.sample_prompts(
-        texts, tokenizer, n - len(before), params.prompts, "every", runtime.seed(params.seed, "prompts", dataset, n)
-    )
-    prompts = tokens.preceded(before, drawn.tokens)
+    seed = runtime.seed(params.seed, "prompts", dataset, n)
+    prompts = tokens.sample_prompts(texts, tokenizer, n, params.prompts, "every", seed, before=before).tokens
     study = {name: params[name] for name in ("deviations", "layers", "seeds")}
     drawn_by = runtime.seed(params.seed, "initialization")
     networks = initialization.networks(**study)

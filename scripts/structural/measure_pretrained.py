@@ -27,8 +27,7 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
         """Prompts of n tokens, those that the tokenizer puts first among them."""
         seed = runtime.seed(params.seed, "prompts", dataset, n)
         texts = tokens.texts(folders[dataset], "test")
-        drawn = tokens.sample_prompts(texts, tokenizer, n - len(before), count, "every", seed)
-        return tokens.preceded(before, drawn.tokens), drawn.documents
+        return tokens.sample_prompts(texts, tokenizer, n, count, "every", seed, before=before)
 
     for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
         prompts, documents = sampled(dataset, n, count)

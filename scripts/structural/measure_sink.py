@@ -17,8 +17,8 @@ with resumable.job(snakemake, "measure", "sink", wildcards.model, gpus=params.gp
     folder = Path(snakemake.input.texts).parent
     n, dataset, texts = params.tokens, folder.name, list(tokens.texts(folder, "test"))
     seeds = {of: runtime.seed(params.seed, of, dataset, n) for of in ("prompts", "donors")}
-    drawn = tokens.sample_prompts(texts, tokenizer, n - len(before), params.documents, "one", seeds["prompts"])
-    prompts = tokens.preceded(before, drawn.tokens)
+    drawn = tokens.sample_prompts(texts, tokenizer, n, params.documents, "one", seeds["prompts"], before=before)
+    prompts = drawn.tokens
     words = recall.common_words(texts, tokenizer, params.words, params.cue)
     drawn_by = runtime.seed(params.seed, "contexts", params.words)
     contexts = recall.random_contexts(words, params.words, params.contexts, params.cue, drawn_by)

