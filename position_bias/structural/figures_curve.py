@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
-from position_card.drawing.intervals import error_bars, from_to
+from position_card.drawing.intervals import error_bars, from_to, marks_across
 from position_card.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look, legend, model_looks, side_by_side
 from position_card.drawing.panels import log_ticks, panels
 from position_card.drawing.shown import draws
@@ -46,9 +46,8 @@ def three_measures(table: pd.DataFrame, n: int) -> Figure:
         for weights, opacity in (("trained", 1.0), ("random", PALE)):
             rows = shown[(shown["measure"] == name) & (shown["weights"] == weights)]
             at = rows["model"].map(places).astype(float) + aside
-            filled = look.colour if weights == "trained" else "white"
-            axes.hlines(at, rows["low"], rows["high"], color=look.colour, linewidth=1.2, alpha=opacity)
-            axes.plot(rows["value"], at, look.marker, color=look.colour, mfc=filled, markersize=4, alpha=opacity)
+            inside = look.colour if weights == "trained" else "white"
+            marks_across(axes, at, rows, "value", look, markerfacecolor=inside, alpha=opacity)
     _ratio(axes, "x")
     axes.set(xlabel="effect of the first eighth over that of the middle, log scale", ylim=(len(models) - 0.5, -0.5))
     axes.set_yticks(range(len(models)), [shown_name(model) for model in models])

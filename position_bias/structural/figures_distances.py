@@ -4,7 +4,6 @@ Our addition to Herasimchyk et al. 2026. Distances are the Wasserstein distance 
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,8 +11,8 @@ from matplotlib.figure import Figure
 
 from position_bias.verdicts.registry import PRETRAINED
 from position_bias.verdicts.rule import HOLDS
-from position_card.drawing.intervals import from_to
-from position_card.drawing.looks import BLACK, BLUE, BROWN, GREEN, REFERENCE, Look, legend
+from position_card.drawing.intervals import from_to, marks_across
+from position_card.drawing.looks import BLACK, BLUE, BROWN, GREEN, REFERENCE, Look, legend, side_by_side
 from position_card.drawing.panels import panels
 from position_card.drawing.shown import draws
 
@@ -67,17 +66,10 @@ def _finding(judged: pd.DataFrame) -> str:
 
 
 def _differences(axes: Axes, judged: pd.DataFrame, looks: Mapping[str, Look], decoders: list[str]) -> None:
-    for aside, (network, look) in enumerate(looks.items()):
+    for network, look, aside in side_by_side(looks, ASIDE):
         rows = judged[judged["network"] == network]
-        places = [(len(looks) - 1) / 2 * ASIDE - aside * ASIDE - decoders.index(name) for name in rows["decoder"]]
-        axes.hlines(places, rows["low"], rows["high"], color=look.colour, linewidth=1.2)
-        mark: dict[str, Any] = {
-            "color": look.colour,
-            "marker": look.marker,
-            "markerfacecolor": look.inside,
-            "markersize": 3.5,
-        }
-        axes.plot(rows["measured"], places, linestyle="", **mark)
+        places = [-aside - decoders.index(name) for name in rows["decoder"]]
+        marks_across(axes, places, rows, "measured", look, markersize=3.5)
     axes.axvline(0, color=REFERENCE, linewidth=0.7, zorder=0)
     axes.set_ylim(0.6 - len(decoders), 0.6)
     axes.tick_params(axis="y", length=0)

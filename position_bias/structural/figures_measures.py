@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from position_bias.verdicts.registry import PRETRAINED
-from position_card.drawing.looks import BLACK, GREEN, REFERENCE, VERMILION, Look, legend
+from position_card.drawing.intervals import marks_across
+from position_card.drawing.looks import BLACK, GREEN, REFERENCE, VERMILION, Look, legend, side_by_side
 from position_card.drawing.panels import log_ticks
 from position_card.drawing.shown import draws
 from position_card.drawing.style import PAGE
@@ -47,18 +48,11 @@ def measures(checks: pd.DataFrame) -> Figure:
     order = list(rows["gradient"].sort_values("measured")["model"])
     size = PAGE, 0.6 + 0.3 * len(order)
     figure, axes = plt.subplots(figsize=size, label=_finding(rows))
-    for aside, (name, measure) in enumerate(MEASURES.items()):
-        of_measure, look = rows[name], measure.look
-        places = [order.index(model) + (1 - aside) * ASIDE for model in of_measure["model"]]
-        axes.hlines(places, np.exp(of_measure["low"]), np.exp(of_measure["high"]), color=look.colour, linewidth=1.2)
-        axes.plot(
-            np.exp(of_measure["measured"]),
-            places,
-            look.marker,
-            color=look.colour,
-            markerfacecolor=look.inside,
-            markersize=4,
-        )
+    looks = {name: measure.look for name, measure in MEASURES.items()}
+    for name, look, aside in side_by_side(looks, ASIDE):
+        places = [order.index(model) - aside for model in rows[name]["model"]]
+        ratios = rows[name][["measured", "low", "high"]].apply(np.exp)
+        marks_across(axes, places, ratios, "measured", look)
     axes.axvline(1, color=REFERENCE, linewidth=0.7, zorder=0)
     axes.set_xscale("log")
     axes.autoscale_view()
@@ -66,7 +60,7 @@ def measures(checks: pd.DataFrame) -> Figure:
     axes.set(xlabel="beginning over middle half, log scale", ylim=(-0.6, len(order) - 0.4))
     axes.set_yticks(range(len(order)), order)
     axes.tick_params(axis="y", length=0)
-    entries = [measure.look.entry(linestyle="") for measure in MEASURES.values()]
+    entries = [look.entry(linestyle="") for look in looks.values()]
     legend(figure, entries, settings="bars: 95 % intervals over documents or contexts; no mark: recalls too little")
     draws(figure, order, PRETRAINED)
     return figure

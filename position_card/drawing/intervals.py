@@ -107,3 +107,12 @@ def error_bars(axes: Axes, at: pd.Series, table: pd.DataFrame, colour: ColorType
     below_and_above = np.abs(table[["low", "high"]].to_numpy().T - table["measured"].to_numpy())
     look = {"fmt": "o", "markersize": 2.4, "elinewidth": 0.8, "zorder": 3, **mark}
     axes.errorbar(at, table["measured"], below_and_above, color=colour, **look)
+
+
+def marks_across(
+    axes: Axes, places: Sequence[float] | pd.Series, table: pd.DataFrame, value: str, look: Look, **mark: Any
+) -> None:
+    """Draw marks at the column `value` of a table, whose rows lie at `places`, with bars from `low` to `high`."""
+    style = {"color": look.colour, "marker": look.marker, "markerfacecolor": look.inside, "markersize": 4, **mark}
+    axes.hlines(places, table["low"], table["high"], color=look.colour, linewidth=1.2, alpha=mark.get("alpha"))
+    axes.plot(table[value], places, linestyle="", **style)
