@@ -36,7 +36,7 @@ TEXTS = ROOT / "tools/papers"
 PAGES = ROOT / "docs/papers"
 IMAGES = ROOT / "docs/images"
 # folder in that of a paper's images -> their largest width and height in pixels
-SIZES = {"": (760, 2000), "half": (460, 2000), "small": (160, 100)}
+SIZES = {"": (1600, 4000), "half": (460, 2000), "small": (160, 100)}
 TABLES = ("table1", "table2", "table3", "table4", "table5", "curve")  # of `structural`, which pages have numbers of
 OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text

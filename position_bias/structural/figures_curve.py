@@ -39,9 +39,9 @@ def three_measures(table: pd.DataFrame, n: int) -> Figure:
     measure = shown["step"].map(ends).fillna(shown["network"].where(shown["network"] == "recall"))
     shown = shown.assign(measure=measure).dropna(subset=["measure", "value"])
     models = list(shown.loc[shown["measure"] != "recall", "model"].drop_duplicates())
-    figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(shown))
-    places = dict(zip(models, range(len(models)), strict=True))
     shown = shown[shown["model"].isin(models)]
+    figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(shown, len(models)))
+    places = dict(zip(models, range(len(models)), strict=True))
     for name, look, aside in side_by_side(MEASURES, ASIDE):
         for weights, opacity in (("trained", 1.0), ("random", PALE)):
             rows = shown[(shown["measure"] == name) & (shown["weights"] == weights)]
@@ -106,16 +106,12 @@ def _of_steps(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(step=rows["network"].str.extract(f"^{STEP}$")[0].astype(float))
 
 
-def _finding(shown: pd.DataFrame) -> str:
-    """In how many decoders the first eighth outweighs the middle, by each measure."""
-    trained = shown[shown["weights"] == "trained"]
-    above = {
-        name: f"{int((rows['low'] > 1).sum())} of {len(rows)}"
-        for name in MEASURES
-        if len(rows := trained[trained["measure"] == name])
-    }
-    told = ", ".join(f"by {'gradients' if name == 'gradient' else name} in {count}" for name, count in above.items())
-    return f"The first eighth of {from_to(shown['n'])} tokens outweighs the middle {told} decoders"
+def _finding(shown: pd.DataFrame, decoders: int) -> str:
+    """In how many of the decoders that are drawn the first eighth outweighs the middle, by each measure."""
+    above = shown[(shown["weights"] == "trained") & (shown["low"] > 1)].groupby("measure").size()
+    told = [f"by {'gradients' if name == 'gradient' else name} in {above.get(name, 0)}" for name in MEASURES]
+    window = f"The first eighth of {from_to(shown['n'])} tokens outweighs the middle"
+    return f"{window} {', '.join(told)} of {decoders} decoders"
 
 
 def _ratio(axes: Axes, of: str) -> None:

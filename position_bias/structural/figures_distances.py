@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
 from position_bias.verdicts.rule import HOLDS
 from position_card.drawing.intervals import from_to, marks_across
@@ -41,7 +42,7 @@ def distances(checks: pd.DataFrame) -> Figure:
     judged = checks[checks["statistic"].astype(str).str.startswith(LATER) & checks["measured"].notna()]
     judged = judged.assign(quantity=judged["statistic"].str.removeprefix(LATER))
     text = judged["setting"].str.extract(r"dataset = (?P<dataset>[^;]+)")["dataset"]
-    judged = judged.assign(decoder=judged["model"].astype(str) + "\n" + text)
+    judged = judged.assign(decoder=judged["model"].map(shown_name) + "\n" + text)
     decoders = list(judged["decoder"].drop_duplicates())
     figure, row = panels(_finding(judged), 0.5 + 0.42 * len(decoders), PANELS, x="difference of distances", sharey=True)
     for quantity, axes in row.items():

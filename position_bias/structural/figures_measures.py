@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.drawing.intervals import marks_across
 from position_card.drawing.looks import BLACK, GREEN, REFERENCE, VERMILION, Look, legend, side_by_side
@@ -58,7 +59,7 @@ def measures(checks: pd.DataFrame) -> Figure:
     axes.autoscale_view()
     log_ticks(axes.xaxis)
     axes.set(xlabel="beginning over middle half, log scale", ylim=(-0.6, len(order) - 0.4))
-    axes.set_yticks(range(len(order)), order)
+    axes.set_yticks(range(len(order)), [shown_name(model) for model in order])
     axes.tick_params(axis="y", length=0)
     entries = [look.entry(linestyle="") for look in looks.values()]
     legend(figure, entries, settings="bars: 95 % intervals over documents or contexts; no mark: recalls too little")

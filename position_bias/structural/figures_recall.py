@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.drawing.intervals import error_bars
 from position_card.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look, legend
@@ -30,7 +31,7 @@ def recall(profiles: pd.DataFrame) -> Figure:
     `profiles` have the columns `recall.PROFILES`. Bands and bars are bootstrap intervals, of influence over documents
     and of recall over contexts.
     """
-    models = {model: model for model in profiles["model"]}
+    models = {model: shown_name(model) for model in profiles["model"]}
     rows = {name: f"{look.name.replace(' by ', chr(10) + 'by ')},\nover the middle" for name, look in MEASURES.items()}
     label = "Influence and recall at each place of the prompt, in pretrained decoders"
     size, width = 0.5 + 1.5 * len(MEASURES), COLUMN if len(models) == 1 else PAGE

@@ -37,7 +37,7 @@ _SETTINGS: Any = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "figure.dpi": 200,
-    "savefig.dpi": 200,
+    "savefig.dpi": 240,
     "text.hinting": "none",  # letters are as wide in every format
     "pdf.fonttype": 42,  # text stays text
     "svg.hashsalt": "position-bias",  # ids that do not change from run to run
