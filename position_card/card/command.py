@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -54,6 +54,7 @@ examples:
   position-card ./model.Q4_K_M.gguf --text ./texts.jsonl a GGUF file, on your own text
   position-card Qwen/Qwen3-0.6B --untrained 3            a model of the Hugging Face hub beside three untrained copies
   position-card ./a ./b --lengths 64 256 1024            two models side by side
+  position-card ./run/checkpoint-*                       a training run, step by step
   position-card ./my-model --documents rag.jsonl         where in your prompts the documents belong that hold answers
   position-card Qwen/Qwen2.5-72B --gpus 4                a model that does not fit on one GPU
 
@@ -178,6 +179,8 @@ def _run(typed: argparse.Namespace) -> int:
     if typed.offline:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read where the library of the hub is imported, which is below
     models = [sources.source(model) for model in typed.models]
+    steps = sources.run_steps(models)
+    models = [*steps] or models
     for fault in sources.faults(models, typed.untrained):
         raise InputError(fault)
     if typed.gpus > 1:
@@ -207,14 +210,27 @@ def _run(typed: argparse.Namespace) -> int:
             print(f"error: {_fault(model, error, typed.out / model.name / FAULT)}", file=sys.stderr)
             failed = True
     if len(cards) > 1:
-        from position_card.card import compare
-
-        folder = typed.out / sources.together(models, typed.untrained)
-        compare.save_comparison(list(cards.values()), folder, [f"../{name}" for name in cards])
-        runtime.announce(f"read {folder}/card.md")
+        _pages_together(cards, models, steps, typed)
     if typed.json:
         print(json.dumps([*found, *(_statistics(card) for card in cards.values())], indent=2))
     return FAILED if failed else 0
+
+
+def _pages_together(
+    cards: "Mapping[str, Card]", models: Sequence[Source], steps: Mapping[Source, int], typed: argparse.Namespace
+) -> None:
+    """Write the pages of several cards, by the names of their folders: side by side, and of a run by training step."""
+    from position_card.card import compare, training_run
+
+    if len(cards) <= sources.MOST_COMPARED:
+        folder = typed.out / sources.together(models, typed.untrained)
+        compare.save_comparison(list(cards.values()), folder, [f"../{name}" for name in cards])
+        runtime.announce(f"read {folder}/card.md")
+    of_run = {step: cards[model.name] for model, step in steps.items() if model.name in cards}
+    if of_run and training_run.is_one(list(of_run.values())):
+        folder = typed.out / f"{sources.Source(sources.run_name(models), 'named').name}-by-step"
+        training_run.save_run(of_run, sources.run_name(models), folder, [f"../{name}" for name in cards])
+        runtime.announce(f"read {folder}/card.md")
 
 
 def _fault(model: Source, error: Exception, file: Path) -> InputError:

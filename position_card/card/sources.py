@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from position_card.core.runtime import InputError
+from position_card.models import files
 from position_card.models.files import GGUF
 
 Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of the same names
@@ -22,6 +23,8 @@ TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
 MODEL = ("*.json", "*.safetensors", "chat_template.jinja")  # files of a model in its directory: those of `hub.WANTED`
 BETWEEN_NAMES = "-beside-"  # between the names of models that one figure shows
 MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 million characters are read
+STEP = re.compile(r"(.*(?<![a-z])(?:checkpoint|ckpt|step|iter)[-_]?)(\d+)(?!\.?\d|[a-z])", re.IGNORECASE)  # in a name
+TRAINER_STATE = "trainer_state.json"  # what Trainer of transformers writes beside the weights of a checkpoint
 MOST_COMPARED = 4  # models in one figure, untrained copies included: the rows of a printed page
 
 
@@ -74,8 +77,8 @@ def files_of_text(text: Source) -> list[Path]:
     entries = list(islice(text.path.rglob("*"), MOST_FILES + 1))
     if len(entries) > MOST_FILES:
         raise InputError(f"text {text.given} holds more than {MOST_FILES:,} files and folders; name a smaller folder")
-    files = sorted(file for file in entries if file.is_file())
-    return [file for file in files if file.suffix in TEXTS] or files
+    found = sorted(file for file in entries if file.is_file())
+    return [file for file in found if file.suffix in TEXTS] or found
 
 
 def source(given: str, known: Collection[str] = ()) -> Source:
@@ -115,9 +118,44 @@ def together(models: Sequence[Source], untrained: int) -> str:
     return BETWEEN_NAMES.join([*(model.name for model in models), *([f"{untrained}-untrained"] if untrained else [])])
 
 
-def stamp(files: Sequence[Path]) -> Stamp:
+def run_steps(models: Sequence[Source]) -> dict[Source, int]:
+    """Return models with their training steps, in order, where they are checkpoints of one run; else nothing.
+
+    They are where they lie in one folder and have different steps. A step stands in a name, such as checkpoint-500 or
+    step300, and these names are alike before it; where a name has none, Trainer of transformers has written it into
+    trainer_state.json. Raises InputError where that file cannot be read.
+    """
+    if len(models) < 2 or any(model.kind != "path" for model in models) or len({*map(_parent, models)}) > 1:
+        return {}
+    found = {model: _step(model) for model in models}
+    steps = {model: step for model, (_, step) in found.items() if step is not None}
+    if len({*steps.values()}) < len(models) or len({before for before, _ in found.values()} - {""}) > 1:
+        return {}
+    return dict(sorted(steps.items(), key=lambda of_model: of_model[1]))
+
+
+def run_name(models: Sequence[Source]) -> str:
+    """Return what the run of some checkpoints is called: as the folder in which they lie."""
+    return _parent(models[0]).name
+
+
+def _parent(model: Source) -> Path:
+    return Path(os.path.abspath(model.path)).parent
+
+
+def _step(model: Source) -> tuple[str, int | None]:
+    """Return the training step of a checkpoint and what stands before it in its name; None where nothing tells it."""
+    if named := STEP.match(model.shown.removesuffix(GGUF)):
+        return named[1], int(named[2])
+    if not (model.path / TRAINER_STATE).is_file():
+        return "", None
+    step = files.read(model.path, TRAINER_STATE).get("global_step")
+    return "", step if isinstance(step, int) else None
+
+
+def stamp(paths: Sequence[Path]) -> Stamp:
     """Path, size and time of change of every file: what tells it from its successor."""
-    return [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.exists()]
+    return [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in paths if file.exists()]
 
 
 def faults(models: Sequence[Source], untrained: int) -> Iterator[str]:
@@ -129,7 +167,7 @@ def faults(models: Sequence[Source], untrained: int) -> Iterator[str]:
             yield f"model {model.given} is a file; give its directory, or a file that ends in {GGUF}"
     if len(models) > 1 and untrained:
         yield f"untrained copies are of one model, and {len(models)} are named; name one"
-    if len(models) + untrained > MOST_COMPARED:
+    if len(models) + untrained > MOST_COMPARED and not run_steps(models):
         yield f"a page has room for {MOST_COMPARED} models side by side, and {len(models) + untrained} are asked for"
     for name, count in Counter(model.name for model in models).items():
         if count > 1:

@@ -61,6 +61,11 @@ VARIANTS = {  # of the rollout, and the measurement that they predict: Herasimch
     "c": Look("(c) with content", GREEN),
     "d": Look("(d) measured influence", VERMILION),
 }
+MEASURES = {  # of position bias in any decoder
+    "influence": Look("gradients", VARIANTS["d"].colour, "o"),
+    "replacement": Look("replacement", BLACK, "D", "--", filled=False),
+    "recall": Look("recall, eighths of the places", GREEN, "s", "-."),
+}
 MODELS = {  # language models: a colour for each family, the smaller one hollow
     "bloom": Look("bloom", INDIGO, "o"),
     "bloom-176b": Look("bloom-176b", INDIGO, "o"),

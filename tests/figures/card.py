@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from position_card.card import figures
+from position_card.card import figures, figures_run
 from position_card.card.figures import CURVES, MIXINGS
-from position_card.drawing.looks import shades
+from position_card.drawing.looks import MEASURES, shades
 from tests.drawn import Panel, of
 
 N, LAYERS = 32, 4
@@ -108,6 +108,35 @@ def long_names(*chosen):
     return figures.card(given, "owner/some-long-name-of-a-text"), None
 
 
+def run(steps=(0, 40, 80, 120), recalled=2):
+    """Of checkpoints, of which the last so many recall enough to be judged."""
+    rng = np.random.default_rng(2)
+    keys = [(name, end) for name, ends in figures_run.STATISTICS.items() for end in ends]
+    table = pd.DataFrame([(*key, step) for step in steps for key in keys], columns=["variant", "statistic", "step"])
+    value = rng.uniform(0.5, 4, len(table))
+    value[(table["variant"] == "recall") & ~table["step"].isin(steps[len(steps) - recalled :])] = np.nan
+    table = table.assign(value=value, low=0.8 * value, high=1.3 * value)
+    return figures_run.training_run(table, "my-run", TEXT), [
+        Panel(
+            [
+                of(table, statistic=ends)[ENDS]
+                for ends in (end, end.replace("first", "first eighth").replace("last", "last eighth"))
+            ],
+            along=[steps],
+            lines={
+                (look.colour, look.line): of(table, variant=name, statistic=figures_run.STATISTICS[name][place])[
+                    "value"
+                ].dropna()
+                for name, look in MEASURES.items()
+                if recalled or name != "recall"
+            },
+            levels=[1],
+            whole=True,
+        )
+        for place, end in enumerate(("first / middle", "last / middle"))
+    ]
+
+
 FIGURES = {
     "without ALiBi": partial(card, WITHOUT_ALIBI),
     "two models": partial(card, WITH_ALIBI, WITHOUT_ALIBI),
@@ -115,4 +144,6 @@ FIGURES = {
     "recall": partial(card, WITHOUT_ALIBI, recall=recall()),
     "four models": partial(long_names, 0, 1, 2, 3),
     "a long name": partial(long_names, 1),
+    "a training run": run,
+    "a training run of powers": partial(run, (0, 1, 8, 64, 512, 143_000), 0),
 }

@@ -22,9 +22,9 @@ TYPED = "./my-model --text texts.jsonl --lengths 12 24 --prompts 10 --threads 1 
 TYPED = TYPED.split()  # the command of the card that tests share
 
 
-def llama(**settings):
+def llama(layers=3, **settings):
     """Weights are the same in every call."""
-    size = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4}
+    size = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": layers, "num_attention_heads": 4}
     torch.manual_seed(0)
     config = LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=64, initializer_range=0.3, **size, **settings)
     return LlamaForCausalLM(config)

@@ -18,7 +18,7 @@ from position_card.card import command, measurements, measuring
 from position_card.core import checkpoint
 from position_card.core.runtime import InputError
 from tests import hub
-from tests.position_card.card.conftest import TYPED, VOCABULARY
+from tests.position_card.card.conftest import TYPED, VOCABULARY, llama
 
 ROOT = Path(__file__).parents[3]
 TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
@@ -53,6 +53,46 @@ def test_copies_and_the_model_have_folders_and_a_page_together(here, capsys):
     assert cards[0]["statistics"][0]["value"] == pytest.approx(statistics["value"][0])
     page = (here / "position-card" / names[2] / "card.md").read_text()
     assert "](../my-model-untrained-0/card.md)" in page
+
+
+def test_checkpoints_of_a_run_have_a_page_by_training_step(here, capsys):
+    """More than a page has side by side, in the order of a shell; the numbers are those of the single cards."""
+    for step in (10, 2, 300, 4, 5):
+        shutil.copytree(here / "my-model", here / f"run/checkpoint-{step}")
+    assert run(*(f"./run/checkpoint-{step}" for step in (10, 2, 300, 4, 5)), "--quiet") == 0
+    names = [f"checkpoint-{step}" for step in (2, 4, 5, 10, 300)]
+    assert {path.name for path in (here / "position-card").iterdir()} == {*names, "run-by-step"}
+    table = pd.read_csv(here / "position-card/run-by-step/tables/run.csv")
+    assert table.drop_duplicates("step")[["step", "model"]].to_numpy().tolist() == [
+        [int(name.rpartition("-")[2]), name] for name in names
+    ]
+    for name, rows in table.groupby("model"):
+        own = pd.read_csv(here / "position-card" / name / "tables/statistics.csv")
+        keys = ["n", "variant", "statistic"]
+        both = rows.merge(own[own["estimator"] == "none"], on=keys, suffixes=("", " of the card"))
+        assert len(both) == len(rows) == 3  # both ends by gradients, and the loss
+        for number in ("value", "low", "high"):
+            assert both[number].tolist() == both[f"{number} of the card"].tolist()
+    page = (here / "position-card/run-by-step/card.md").read_text()
+    assert [f"](../{name}/card.md)" in page for name in names] == [True] * 5
+    assert re.findall(r"^\| (\d+) \|", page, re.MULTILINE) == ["2", "4", "5", "10", "300"]
+    assert capsys.readouterr().err == ""
+
+
+def test_few_checkpoints_of_a_run_are_side_by_side_besides(here):
+    for step in (20, 3):
+        shutil.copytree(here / "my-model", here / f"run/step{step}")
+    assert run("./run/step20", "./run/step3", "--quiet") == 0
+    expected = {"step3", "step20", "step3-beside-step20", "run-by-step"}
+    assert {path.name for path in (here / "position-card").iterdir()} == expected
+
+
+def test_models_of_other_shapes_are_no_checkpoints_of_a_run(here, capsys):
+    for step, layers in ((3, 2), (20, 3)):
+        llama(layers).save_pretrained(here / f"run/step{step}")
+    assert run("./run/step20", "./run/step3", "--tokenizer", "my-model", "--quiet") == 0
+    names = {path.name for path in (here / "position-card").iterdir()}
+    assert names == {"step3", "step20", "step3-beside-step20"}
 
 
 def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, capsys):

@@ -6,6 +6,7 @@ import pytest
 
 from position_card.card import sources
 from position_card.card.sources import Source, source
+from position_card.core.runtime import InputError
 from position_card.models import hub
 
 
@@ -75,6 +76,46 @@ def test_what_cannot_be_meant_is_one_line(place, models, untrained, named):
 @pytest.mark.parametrize("given", ["", "./my-model", "./Small.Q4.gguf", "bloom gpt2"])
 def test_what_can_be_meant_is_no_fault(place, given):
     assert list(sources.faults([source(model) for model in given.split()], 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "steps"),
+    [
+        ("run/checkpoint-1000 run/checkpoint-500 run/checkpoint-50", [50, 500, 1000]),
+        ("run/step300 run/step0", [0, 300]),
+        ("run/global_step9 run/global_step10", [9, 10]),
+        ("run/a-step1-tokens4B run/a-step12-tokens50B", [1, 12]),
+        ("run/step8.gguf run/step16.gguf", [8, 16]),
+        ("run/final run/checkpoint-500", [500, 700]),  # whose trainer_state.json says so
+        ("run/step1 run/step2 run/step3 run/step4 run/step5", [1, 2, 3, 4, 5]),
+        ("run/checkpoint-500", []),
+        ("run/checkpoint-500 other/checkpoint-900", []),
+        ("run/checkpoint-500 run/other", []),
+        ("run/checkpoint-500 run/step500", []),
+        ("run/one-step300 run/two-step600", []),
+        ("run/step1.5b run/step3b", []),
+        ("run/twostep1 run/twostep2", []),
+        ("owner/step300 owner/step600", []),  # ids of the hub
+    ],
+)
+def test_checkpoints_of_one_run_are_ordered_by_their_steps(place, given, steps):
+    (place / "run/final").mkdir(parents=True)
+    (place / "run/final/trainer_state.json").write_text('{"epoch": 1.0, "global_step": 700}')
+    models = [source(name if name.startswith("owner") else f"./{name}") for name in given.split()]
+    found = sources.run_steps(models)
+    assert [*found.values()] == steps
+    assert {*found} == ({*models} if steps else set())
+    if steps:
+        assert sources.run_name(models) == "run"
+    assert not [fault for fault in sources.faults(models, 0) if "side by side" in fault]
+
+
+def test_a_state_of_the_trainer_that_cannot_be_read_is_one_line(place):
+    for name in ("a", "b"):
+        (place / "run" / name).mkdir(parents=True)
+    (place / "run/a/trainer_state.json").write_text("{")
+    with pytest.raises(InputError, match=r"run/a has a trainer_state.json that cannot be read"):
+        sources.run_steps([source("./run/a"), source("./run/b")])
 
 
 def test_files_of_a_model_and_a_text_are_those_that_are_read(place):

@@ -1,0 +1,127 @@
+"""The checkpoints of a training run: what both ends of a prompt have over its middle by each measure, step by step."""
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from position_card.card import card, figures_run, page
+from position_card.card.card import Card
+from position_card.card.figures_run import STATISTICS
+from position_card.card.profiles import ACCURACY, LOSS, RECALL, REPLACEMENT, Interval
+from position_card.card.sentences import listed
+from position_card.drawing import style
+from position_card.rollout.variants import INFLUENCE
+
+TEMPLATE = resources.files(__package__).joinpath("run.md")
+COLUMNS = ["step", "model", "n", "prompts", "variant", "statistic", "value", "low", "high"]
+BESIDE = {LOSS: ("mean",), RECALL: (*STATISTICS[RECALL], ACCURACY)}  # what else is told of a measure
+WORDS = {
+    INFLUENCE: "By gradients, the first token",
+    REPLACEMENT: "By replacement, the first token",
+    RECALL: "By recall, the first eighth of the places",
+}
+
+
+def save_run(cards: Mapping[int, Card], run: str, directory: Path, folders: Sequence[str]) -> None:
+    """Write page, figure and the table `run` of the checkpoints of a run, by their training steps from the first on.
+
+    `folders` are those of the single cards, seen from the directory. Raises InputError as `card.save` does.
+    """
+    table = by_step(cards)
+    with style.session_style():
+        figure = figures_run.training_run(longest(table), run, next(iter(cards.values())).text)
+    card.save(run_page(cards, table, run, folders), figure, {"run": table}, directory)
+
+
+def is_one(cards: Sequence[Card]) -> bool:
+    """Say whether models have one shape, as checkpoints of one run have."""
+    first, *others = (of.measurements.facts["model"] for of in cards)
+    return all(facts == first for facts in others)
+
+
+def by_step(cards: Mapping[int, Card]) -> pd.DataFrame:
+    """Return loss, accuracy, and what both ends have over the middle, at every length, step by step (COLUMNS).
+
+    Values and bounds are those of the tables `statistics` of the cards.
+    """
+    told = {(measure, name) for measure, names in {**STATISTICS, **BESIDE}.items() for name in names}
+    found = pd.concat(of.tables["statistics"].assign(step=step, model=of.name) for step, of in cards.items())
+    rows = [key in told for key in zip(found["variant"], found["statistic"], strict=True)]
+    return found.loc[rows, COLUMNS].reset_index(drop=True)
+
+
+def longest(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the longest prompts, or contexts, of each measure."""
+    return table[table["n"] == table.groupby("variant")["n"].transform("max")]
+
+
+def run_page(cards: Mapping[int, Card], table: pd.DataFrame, run: str, folders: Sequence[str]) -> str:
+    """Return the page of a run in Markdown: figure, what changed from the first step to the last, and a row a step."""
+    shown, last = longest(table), list(cards.values())[-1]
+    facts = last.measurements.facts
+    keys = zip(shown["step"], shown["variant"], shown["statistic"], strict=True)
+    found = dict(zip(keys, _intervals(shown), strict=True))
+    measures = [name for name in STATISTICS if name in set(shown["variant"])]
+    columns = {(LOSS, "mean"): "loss"}
+    columns |= {(name, end): f"{name}, {end}" for name in measures for end in STATISTICS[name]}
+    columns |= {(RECALL, ACCURACY): "accuracy"} if RECALL in measures else {}
+    rows = ((step, *(_cell(found.get((step, *column))) for column in columns)) for step in cards)
+    n = max(last.lengths)
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        run=run,
+        text=last.text,
+        measures=_of_measures(shown, measures),
+        percent=page.PERCENT * last.level,
+        findings="\n\n".join(_change(shown, name) for name in measures),
+        table=page.table(("step", *columns.values()), rows),
+        entropy=facts["prompts"][str(n)]["entropy"],
+        cards="\n".join(
+            f"- [step {step}, {of.name}]({folder}/{card.PAGE})"
+            for (step, of), folder in zip(cards.items(), folders, strict=True)
+        ),
+    )
+
+
+def _of_measures(shown: pd.DataFrame, measures: Sequence[str]) -> str:
+    """Say what each measure divides, and in prompts of which length."""
+    of = {name: shown[shown["variant"] == name].iloc[0] for name in measures}
+    texts = {
+        INFLUENCE: "gradients: influence of one token over that of an average token of the middle half",
+        REPLACEMENT: "replacement: the same of what another token changes",
+        RECALL: "recall: an eighth of the places over their middle half, by the probability of the right word, where "
+        "the accuracy is high enough to compare places",
+    }
+    parts = [
+        f"{texts[name]} ({row['prompts']} {'contexts' if name == RECALL else 'prompts'} of {row['n']} "
+        f"{'words' if name == RECALL else 'tokens'})"
+        for name, row in of.items()
+    ]
+    return f"Measures are {listed(parts)}." if len(parts) > 1 else f"The measure is {parts[0]}."
+
+
+def _change(shown: pd.DataFrame, measure: str) -> str:
+    """Say what the first place has over the middle at the first and at the last step that tell it."""
+    rows = shown[(shown["variant"] == measure) & (shown["statistic"] == STATISTICS[measure][0])].dropna(subset="value")
+    if rows.empty:
+        return f"{measure.capitalize()} is too near to chance at every step to compare places."
+    before, after = rows["step"].iloc[[0, -1]]
+    first, last = _intervals(rows.iloc[[0, -1]])
+    if len(rows) == 1:
+        return f"{WORDS[measure]} has {first} times the weight of the middle at step {before}, and no other step tells."
+    apart = {1: "it has risen", -1: "it has fallen", 0: "the intervals overlap, so this run does not tell them apart"}
+    side = int(last.low > first.high) - int(last.high < first.low)
+    return (
+        f"{WORDS[measure]} has {first} times the weight of the middle at step {before}, and {last} times at step "
+        f"{after}: {apart[side]}."
+    )
+
+
+def _intervals(rows: pd.DataFrame) -> list[Interval]:
+    return [Interval(*map(float, row)) for row in rows[["value", "low", "high"]].to_numpy()]
+
+
+def _cell(interval: Interval | None) -> str:
+    return "" if interval is None or np.isnan(interval.value) else str(interval)
