@@ -1,7 +1,7 @@
 """Recall of pretrained decoders by place, beside the two measures of influence: tables of what is judged and drawn.
 
-Contexts are the units, and are resampled. A decoder whose accuracy is below three times chance cannot recall, and
-nothing is said of its places.
+Contexts are the units, and are resampled. A decoder whose accuracy is below .2 recalls too little, and nothing is
+said of its places.
 """
 
 from collections.abc import Iterator
@@ -46,12 +46,12 @@ def recall_tables(
         weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
         above = above_prior(scores)  # [contexts, P]
         of_model = influence[influence["model"] == labels["model"]]
-        able = is_able(float(scores.correct.mean()), labels["words"])
+        able = is_able(float(scores.correct.mean()))
         rankings = (
             (statistic, measure, values if able else np.nan * values)
             for statistic, measure, values in _rankings(above, weights, of_model, halves(len(above), seed))
         )
-        for statistic, network, values in chain(logs_of_ends(scores, labels["words"], weights), rankings):
+        for statistic, network, values in chain(logs_of_ends(scores, weights), rankings):
             rows += _rows(labels, statistic, network, values, len(scores.correct))
         curves.append(_profile(labels, weights @ above, level))
     return {
@@ -64,17 +64,17 @@ def recalled_ends(file: TensorFile, replicates: int, seed: int) -> Iterator[tupl
     """Rows of OF_DECODERS of `logs_of_ends` in each resample. `file` has the fields of `RecallScores`."""
     labels, scores = file.labels, RecallScores(**file.read())
     weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
-    for statistic, network, values in logs_of_ends(scores, labels["words"], weights):
+    for statistic, network, values in logs_of_ends(scores, weights):
         yield from _rows(labels, statistic, network, values, len(scores.correct))
 
 
-def logs_of_ends(scores: RecallScores, words: int, weights: Array) -> Iterator[tuple[str, str, Array]]:
+def logs_of_ends(scores: RecallScores, weights: Array) -> Iterator[tuple[str, str, Array]]:
     """Statistic, network and values [1 + R]: the first and the last eighth of the places over the middle half.
 
     Of recall the probability of the right word is compared, less that after a foreign cue, and of accuracy how often
-    it is the likeliest of so many `words`. Values are logarithms; where too little is recalled there are none.
+    it is the likeliest of all words. Values are logarithms; where too little is recalled there are none.
     """
-    able = is_able(float(scores.correct.mean()), words)
+    able = is_able(float(scores.correct.mean()))
     for network, values in {"recall": above_prior(scores), "accuracy": scores.correct}.items():
         for name, over in ends_over_middle(weights @ values).items():
             yield f"log {name}", network, np.log(np.where(able & (over > 0), over, np.nan))

@@ -91,7 +91,7 @@ class SinkSettings:
     models: Annotated[list[Name], Items(), "models of structural.pretrained; with none, nothing is measured"]
     tokens: Annotated[int, Bounds(16, 1_000_000), "of a prompt"]
     documents: Annotated[Prompts, "of the primary data set, with one prompt each"]
-    words: Annotated[int, Bounds(8, 100_000), "different words of a context for recall, whose cue is that of recall"]
+    words: Annotated[int, Bounds(8, 128), "different words of a context for recall, whose cue is that of recall"]
     contexts: Annotated[int, Bounds(2, 100_000), "of so many words"]
 
 

@@ -66,7 +66,7 @@ def _of_recall(
     contexts = len(scores.correct)
     weights = resampled_weights(np.arange(contexts), replicates, seed)
     setting = (labels["model"], WORDS, labels["words"])
-    for name, network, values in logs_of_ends(scores, labels["vocabulary"], weights):
+    for name, network, values in logs_of_ends(scores, weights):
         if network == "recall":
             for unit, value in enumerate(map(float, values), start=ESTIMATE):
                 yield (*setting, _named(name), f"{network}, {condition}", unit, contexts, value, PRETRAINED)

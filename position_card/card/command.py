@@ -77,8 +77,8 @@ def parser() -> argparse.ArgumentParser:
     )
     replace = "replace tokens in N prompts (default: 16 for models of up to a billion parameters, 0 for larger ones)"
     recall = (
-        "look for repeated passages in N contexts of random words (default: as --replace); a context has 128 words, or "
-        "as many as the longest of --lengths has tokens, if that is above 256"
+        "look for repeated passages in N contexts of random words (default: as --replace); a context has 128 words, "
+        "which stand apart in as many tokens as the longest of --lengths has, if that is above 256"
     )
     target = (
         "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "

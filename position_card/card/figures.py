@@ -217,10 +217,10 @@ def _recall(axes: Axes, recall: pd.DataFrame) -> None:
     axes.plot(place, recall["probability"], color=GREEN, label="probability of the right word")
     axes.plot(place, recall["accuracy"], "o", color=BLACK, markersize=2.5, label="accuracy")
     axes.plot(place, recall["prior"], color=REFERENCE, linewidth=0.8, linestyle="-.", label="prior")
-    of_middle = middle_half(len(place))
-    axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
+    of_middle = place[middle_half(len(place))]
+    axes.axvspan(of_middle[0] - 0.5, of_middle[-1] + 0.5, **MIDDLE)
     axes.set_ylim(0, 1.05)
-    axes.set_xlabel("place of the passage (words)")
+    axes.set_xlabel("place of the passage (tokens)")
     axes.set_ylabel("share, or probability")
     _eighths(axes, recall)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -228,7 +228,7 @@ def _recall(axes: Axes, recall: pd.DataFrame) -> None:
 
 def _eighths(axes: Axes, recall: pd.DataFrame) -> None:
     """Above both ends, what their eighths have over the middle half, where the accuracy lets places be compared."""
-    if not is_able(recall["accuracy"].mean(), round(1 / recall["chance"].iloc[0])):
+    if not is_able(recall["accuracy"].mean()):
         return
     above = (recall["probability"] - recall["prior"]).to_numpy()
     for over, side in zip(ends_over_middle(above[None]).values(), ("left", "right"), strict=True):

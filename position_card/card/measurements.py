@@ -15,7 +15,7 @@ from position_card.rollout.measurement import Measurement
 from position_card.rollout.parts import RecallScores
 
 REPLACEMENT, RECALL = "replaced.safetensors", "recalled.safetensors"  # names of files
-FORMAT = 1  # of the files; another number where a tensor or a label of theirs means something else
+FORMAT = 2  # of the files; another number where a tensor or a label of theirs means something else
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ReplacementEffects:
 
 @dataclass(frozen=True)
 class RecallResult:
-    """How well a decoder recalled passages of contexts of n words, by their place, after a cue of `cue` words."""
+    """How well a decoder recalled passages of contexts of n tokens, by their place, after a cue of `cue` words."""
 
     n: int
     cue: int

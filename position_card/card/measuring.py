@@ -24,10 +24,11 @@ from position_card.measures.passes import Resumption
 from position_card.models import opening
 from position_card.models.tokens import TokenIds
 from position_card.probe.measurable import measurable
+from position_card.rollout.passages import WORDS, places
 
 EVERY = 8  # prompts, after which a measurement is kept
 REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
-WORDS, CUE = 128, 3  # of a context; that are repeated
+CUE = 3  # words that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
 FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
 FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has one
@@ -64,7 +65,7 @@ class Contexts:
 
     @property
     def n(self) -> int:
-        """How many words a context has."""
+        """How many tokens a context has."""
         return self.token_ids.shape[1] - CUE
 
 
@@ -113,7 +114,7 @@ class CardPlan:
         passes += forward * sum(len(prompt_set.tokens) * n for n, prompt_set in self.prompts.items())  # all losses
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
         if contexts := self.contexts:
-            again += len(contexts.token_ids) * (contexts.n + CUE * (1 + len(recall.places(contexts.n, CUE))))
+            again += len(contexts.token_ids) * (contexts.n + CUE * (1 + len(places(contexts.n, CUE))))
         device = self.subject.device
         in_float32 = forward * again / operations_per_second(device, "float32") if again else 0.0
         return passes / operations_per_second(device, precision) + in_float32
@@ -148,7 +149,7 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
     small = size.parameters <= LARGE
     replaced = REPLACED * small if options.replaced is None else options.replaced
     recalled = RECALLED * small if options.recalled is None else options.recalled
-    n = max(fitting) if max(fitting) > LONG else WORDS
+    n = max(prompts) if max(prompts) > LONG else WORDS
     contexts, why_not = _contexts(subject, recalled, n, documents, options.seed)
     if why_not:
         announce(f"{name} is measured without recall: {why_not}")
@@ -185,7 +186,7 @@ def _contexts(
 ) -> tuple[Contexts | None, str | None]:
     """Draw so many contexts of the commonest words of a text for a model; or say why not.
 
-    They have n words, or as many as leave room for what stands before them and for the cue.
+    They have n tokens, or as many as leave room for what stands before them and for the cue.
     """
     if not count:
         return None, None
@@ -195,9 +196,10 @@ def _contexts(
         return None, f"the model takes {longest} tokens, and a context of so few has too few places"
     try:
         words = recall.common_words(documents, subject.tokenizer, n, CUE)
+        prose = recall.prose(documents, subject.tokenizer, n)
     except InputError as error:
         return None, str(error)
-    token_ids = recall.random_contexts(words, n, count, CUE, seed(sample_seed, "card", "recall"))
+    token_ids = recall.random_contexts(words, n, count, CUE, seed(sample_seed, "card", "recall"), prose)
     return Contexts(words, token_ids), None
 
 

@@ -56,12 +56,13 @@ CAPTION_OF_RECALL = (
     "how well the model finds a passage that is repeated after a context of random words, by its place there"
 )
 OF_RECALL = (
-    "- **Recall**: the model reads {n} different words in random order, of the {words} most frequent words of this "
-    "text that are one token each. {cue} of them that stand side by side come again; the word that followed them is "
-    "the right one. *Accuracy* is how often it is the most probable of the {words} words. Places are compared by its "
-    "probability, less the *prior*, which is its probability after {cue} words that are not in the context. The "
-    "*first eighth*, the *middle half* and the *last eighth* are those of all places where a passage can begin. "
-    "Influence and replacement ask what changes a prediction, and recall asks whether it is right.\n"
+    "- **Recall**: the model reads contexts of {material}. The words of a context are different, and are of the "
+    "{words} most frequent ones of this text that are one token each. {cue} of them that stand side by side come "
+    "again; the word that followed them is the right one. *Accuracy* is how often it is the most probable of the "
+    "{words} words. Places are compared by its probability, less the *prior*, which is its probability after {cue} "
+    "words that are not in the context. The *first eighth*, the *middle half* and the *last eighth* are those of all "
+    "places where a passage can begin. Influence and replacement ask what changes a prediction, and recall asks "
+    "whether it is right.\n"
 )
 IN_THE_LAST_COLUMN = """
 The last column takes lambda from the gradient that it is compared with, so it predicts nothing. It shows whether \
@@ -96,7 +97,7 @@ def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Ma
     on_recall = of_recall = ""
     if recall_part and (recall := measurements.recall):
         on_recall = sentences.on_recall(recall_part, recall.words)
-        of_recall = OF_RECALL.format(n=recall.n, words=recall.words, cue=recall.cue)
+        of_recall = OF_RECALL.format(material=sentences.recall_material(recall.n), words=recall.words, cue=recall.cue)
     backward = "backward" in set(part.values["estimator"])
     present_variants = set(part.values["variant"])
     uniform, by_frequency = math.log(facts["model"]["vocabulary"]), facts["prompts"][str(longest.n)]["entropy"]
@@ -241,7 +242,8 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
         f"each with all of its prompts; of fewer than {LEAST} documents, they take prompts as independent",
     )
     if recall := measurements.recall:
-        yield "recall", f"{counted(recall.contexts, 'context')} of {recall.n} words, and cues of {recall.cue}"
+        material = sentences.recall_material(recall.n)
+        yield "recall", f"{counted(recall.contexts, 'context')} of {material}; cues of {recall.cue}"
     elif why_not := facts.get("without recall"):
         yield "recall", f"not measured: {why_not}"
     if note := facts.get("tokenizer"):

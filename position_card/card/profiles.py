@@ -18,6 +18,7 @@ from position_card.rollout import comparison
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import Measurement
 from position_card.rollout.parts import above_prior, ends_over_middle, inside, is_able, middle_half, ratio
+from position_card.rollout.passages import places
 from position_card.rollout.statistics import percentile_interval
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 
@@ -170,16 +171,16 @@ def recall_part(recall: RecallResult, replicates: int, level: float, seed: int) 
     """Return recall by place, and that of both ends over the middle half; contexts are resampled.
 
     The table has the columns place, probability and accuracy with their bounds, prior and chance. The statistics are
-    the mean accuracy, and the EIGHTHS by the probability above the prior. These are NaN where `is_able` says that the
-    accuracy is too near to chance.
+    the mean accuracy, and the EIGHTHS by the probability above the prior. These are NaN where `is_able` says that too
+    little is recalled.
     """
     scores = recall.scores
     weights = comparison.prompt_weights(np.arange(recall.contexts), replicates, seed)
-    table = pd.DataFrame({"place": np.arange(scores.correct.shape[1])})
+    table = pd.DataFrame({"place": places(recall.n, recall.cue)})
     for name, by_context in (("probability", scores.probability), (ACCURACY, scores.correct)):
         table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, by_context), level))
     table = table.assign(prior=scores.prior.mean(0), chance=1 / recall.words)
-    defined = 1.0 if is_able(float(scores.correct.mean()), recall.words) else np.nan
+    defined = 1.0 if is_able(float(scores.correct.mean())) else np.nan
     eighths = ends_over_middle(_means(weights, above_prior(scores)))
     values = {ACCURACY: _means(weights, scores.correct.mean(-1))}
     values |= {name: defined * over for name, over in eighths.items()}

@@ -25,6 +25,7 @@ from position_card.card.profiles import (
 )
 from position_card.rollout.attention import Array
 from position_card.rollout.parts import is_able
+from position_card.rollout.passages import PIECE, PIECES, WORDS
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
 ESTIMATOR = "frobenius"  # Eq. 1 of the paper; sentences are about it
@@ -140,23 +141,31 @@ def on_replacement(part: CardPart) -> str:
 
 
 def on_recall(part: CardPart, words: int) -> str:
-    """Say where in contexts of some of these `words` a passage is found again.
+    """Say where in contexts of some of these `words` a passage is found again, at this length and with this material.
 
-    Nothing is said of places where the accuracy is too near to chance, or where nothing of the middle is recalled.
+    Nothing is said of places where the accuracy is too low, or where nothing of the middle is recalled.
     """
     accuracy, first, last = (part.interval(RECALL, name) for name in (ACCURACY, *EIGHTHS))
-    contexts = f"{part.prompts} contexts of {part.n} words in random order"
+    contexts = f"{part.prompts} contexts of {recall_material(part.n)}"
     right = f"it goes on with the right word in {accuracy} of cases; chance is {1 / words:.3g}"
-    if not is_able(accuracy.value, words):
-        return f"Recall is too near to chance to speak of place: after a repeated passage, {right} ({contexts})."
+    if not is_able(accuracy.value):
+        return f"Recall is too poor to speak of place: after a repeated passage, {right} ({contexts})."
     sentence = f"After a repeated passage, {right} ({contexts})."
     if np.isnan([first.low, last.low]).any():
         return f"{sentence} In the middle half it recalls too little for a comparison with the ends."
     shape = SHAPES[first.side(1), last.side(1)].replace("token", "eighth")
     return (
         f"{sentence} It finds a passage in the first eighth {first} times as often as in the middle half, and one in "
-        f"the last eighth {last} times, by probability: {shape}."
+        f"the last eighth {last} times, by probability: {shape}. That is so in {part.n:,} tokens with random words; "
+        "facts in documents and other lengths can have another order, which `--documents` measures."
     )
+
+
+def recall_material(n: int) -> str:
+    """What contexts of recall consist of, in words: those of n tokens."""
+    if n <= WORDS:
+        return f"{n} words in random order"
+    return f"{n:,} tokens, which are {WORDS} words in random order, in {PIECES} pieces of {PIECE} apart in the text"
 
 
 def on_rollouts(part: CardPart) -> str:

@@ -1,8 +1,10 @@
 """This module measures recall by place: where must a word stand in the prompt so that a decoder finds it?
 
-A context is n different common words in random order. After it, a few of its words that stand side by side come again,
-the cue, and a decoder that recalls the passage goes on with the word that followed there. No answer format, instruction
-or language is needed. Influence and replacement ask what changes a prediction; recall asks whether it is right.
+A context is WORDS different common words in random order. After it, a few of its words that stand side by side come
+again, the cue, and a decoder that recalls the passage goes on with the word that followed there. A longer context has
+the same words in pieces that stand apart in prose, so that only the distance grows: a longer list would have rarer
+words. No answer format, instruction or language is needed. Influence and replacement ask what changes a prediction;
+recall asks whether it is right.
 """
 
 import re
@@ -13,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -27,25 +28,23 @@ from position_card.probe import forward
 from position_card.probe.precision import in_float32
 from position_card.probe.streaming import with_streaming
 from position_card.rollout.parts import RecallScores
+from position_card.rollout.passages import WORDS, places, word_positions
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
-ALL_PLACES = 512  # a context of more words than this is asked for some of its places only
-CHOSEN = 128  # so many of them
 PACKED = 512  # tokens of questions that stand in one row behind a context, at most
+COMMON = 200  # words that those of contexts are drawn from
 Way = Literal["packed", "apart", "anew"]  # in one row behind a context, each behind its copy, or with all tokens
-FEWEST, OTHERS = 200, 72  # words that contexts are drawn from; those of them that a long context lacks
 
 
 def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -> TokenIds:
-    """Return the tokens of the most frequent words of `texts` that are one token each, with the blank before them.
+    """Return the tokens of the COMMON most frequent words of `texts` that are one token each, with the blank before.
 
-    Contexts of n words, and a cue of others, are drawn from them. There are FEWEST of them, or OTHERS more than n where
-    that is more, or as many as the texts have.
+    The words of contexts of n tokens, and a cue of others, are drawn from them, or from as many as the texts have.
 
     Words have three lower-case letters or more; of equally frequent ones the first of the alphabet come first. Raises
-    InputError where the texts have fewer than n + cue such words.
+    InputError where the texts have too few.
     """
-    count = max(FEWEST, n + OTHERS)
+    needed = min(n, WORDS) + cue
     counts = Counter(word for text in texts for word in WORD.findall(text))
     before = encoded(tokenizer, "the").ids  # some tokenizers put a blank before every text
     token_ids: list[int] = []
@@ -53,30 +52,52 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -
         ids = encoded(tokenizer, f"the {word}").ids[len(before) :]
         if len(ids) == 1 and ids[0] not in token_ids:
             token_ids.append(ids[0])
-        if len(token_ids) == count:
+        if len(token_ids) == COMMON:
             break
-    if len(token_ids) < n + cue:
+    if len(token_ids) < needed:
         raise InputError(
-            f"recall needs {n + cue} words that are single tokens, but the text has {len(token_ids)}; give more text"
+            f"recall needs {needed} words that are single tokens, but the text has {len(token_ids)}; give more text"
         )
     return np.array(token_ids)
 
 
-def random_contexts(words: TokenIds, n: int, count: int, cue: int, seed: int) -> TokenIds:
-    """Draw `count` contexts of `n` different `words` in random order, and for each `cue` others: [count, n + cue].
+def prose(texts: Iterable[str], tokenizer: Tokenizer, n: int) -> TokenIds:
+    """Return the tokens of all `texts`, one after the other, from which contexts of n tokens have what is no word.
 
-    Raises ValueError where there are fewer than n + cue words.
+    There are none where a context has words alone. Raises InputError where the texts have too few.
     """
-    if len(words) < n + cue:
-        raise ValueError(f"{len(words)} words are too few for contexts of {n} and a cue of {cue} others")
+    if n <= WORDS:
+        return np.empty(0, np.int64)
+    token_ids = np.concatenate([np.array(encoded(tokenizer, text).ids, np.int64) for text in texts])
+    if len(token_ids) < n - WORDS:
+        raise InputError(
+            f"recall in {n} tokens needs {n - WORDS} tokens of prose, but the text has {len(token_ids)}; give more text"
+        )
+    return token_ids
+
+
+def random_contexts(
+    words: TokenIds, n: int, count: int, cue: int, seed: int, prose: TokenIds | None = None
+) -> TokenIds:
+    """Draw `count` contexts of n tokens, and for each a `cue` of words that it does not have: [count, n + cue].
+
+    A context is n different `words` in random order. One of more than WORDS tokens has so many of them, and between
+    their pieces what follows one another in the `prose` from a random place. Raises ValueError where there are too few
+    words or too few tokens of prose.
+    """
+    own = word_positions(n)
+    if len(words) < len(own) + cue:
+        raise ValueError(f"{len(words)} words are too few for contexts of {len(own)} and a cue of {cue} others")
     generator = np.random.default_rng(seed)
-    return np.stack([generator.permutation(words)[: n + cue] for _ in range(count)])
-
-
-def places(n: int, cue: int) -> NDArray[np.int64]:
-    """Return where passages begin: every place of a context of n words, or, of a long one, some at equal distances."""
-    last = n - cue - 1  # one word follows the passage
-    return np.arange(last + 1) if n <= ALL_PLACES else np.linspace(0, last, CHOSEN).round().astype(np.int64)
+    contexts = np.empty((count, n + cue), np.int64)
+    own_and_cue = [*own, *range(n, n + cue)]
+    contexts[:, own_and_cue] = np.stack([generator.permutation(words)[: len(own) + cue] for _ in range(count)])
+    if between := n - len(own):
+        if prose is None or len(prose) < between:
+            raise ValueError(f"the prose is shorter than {between} tokens")
+        starts = generator.integers(0, len(prose) - between + 1, count)
+        contexts[:, np.setdiff1d(np.arange(n), own)] = prose[starts[:, None] + np.arange(between)]
+    return contexts
 
 
 @in_float32

@@ -13,7 +13,7 @@ import numpy as np
 
 from position_card.rollout.attention import Array
 
-ABLE = 3  # times chance: the accuracy from which places are compared
+ABLE = 0.2  # the accuracy of recall from which places are compared
 
 
 class RecallScores(NamedTuple):
@@ -74,9 +74,9 @@ def above_prior(scores: RecallScores) -> Array:
     return scores.probability - scores.prior
 
 
-def is_able(accuracy: float, words: int) -> bool:
-    """Say whether a decoder of this mean accuracy among so many words recalls enough to compare places."""
-    return accuracy >= ABLE / words
+def is_able(accuracy: float) -> bool:
+    """Say whether a decoder of this mean accuracy recalls enough to compare places."""
+    return accuracy >= ABLE
 
 
 def ends_over_middle(values: Array) -> dict[str, Array]:

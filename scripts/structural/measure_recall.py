@@ -14,9 +14,11 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     model = opening.open_decoder(source, place.device, positions=params.positions)
-    texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
+    texts = list(tokens.texts(Path(snakemake.input.texts).parent, "test"))
     words = recall.common_words(texts, tokenizer, n, params.cue)
-    contexts = recall.random_contexts(words, n, params.contexts, params.cue, runtime.seed(params.seed, "contexts", n))
+    drawn_by = runtime.seed(params.seed, "contexts", n)
+    prose = recall.prose(texts, tokenizer, n)
+    contexts = recall.random_contexts(words, n, params.contexts, params.cue, drawn_by, prose)
     run = [hub.stamp(source), params.positions, params.cue, transformers.__version__]
     found = recall.measure_recall(
         model,

@@ -118,7 +118,7 @@ def test_gradients_and_replacement_are_told_apart(quotients, told):
         (0.3, (2.5, 1.1), sentences.SHAPES[1, 0]),
         (0.3, (1.1, 0.2), sentences.SHAPES[0, -1]),
         (0.3, (1.0, np.nan), None),  # nothing of the middle is recalled
-        (0.014, (2.5, 1.1), None),  # less than three times chance
+        (0.19, (2.5, 1.1), None),  # less than .2
     ],
 )
 def test_recall_is_told_by_place_where_there_is_enough(accuracy, ends, shape):
@@ -128,6 +128,18 @@ def test_recall_is_told_by_place_where_there_is_enough(accuracy, ends, shape):
     assert re.search(rf"{re.escape(str(Interval(accuracy, accuracy - 0.09, accuracy + 0.09)))}.* 0\.005", sentence)
     assert ("by probability" in sentence) == (shape is not None)
     assert shape is None or shape.replace("token", "eighth") in sentence
+    assert ("`--documents`" in sentence) == (shape is not None)
+
+
+@pytest.mark.parametrize(
+    ("n", "told"), [(128, ("contexts of 128 words in", "in 128 tokens")), (2048, ("16 pieces of 8", "in 2,048 tokens"))]
+)
+def test_recall_names_its_length_and_material(n, told):
+    values = [
+        rows("none", RECALL, name, value, 0.1) for name, value in zip(("accuracy", *EIGHTHS), (0.5, 2, 1), strict=True)
+    ]
+    sentence = sentences.on_recall(part(pd.concat(values), n), 200)
+    assert all(words in sentence for words in told)
 
 
 @pytest.mark.parametrize(

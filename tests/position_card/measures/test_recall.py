@@ -1,5 +1,7 @@
 """Recall by place of decoders whose answer is known: an induction head built by hand, a window, random weights."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from transformers import GPTNeoConfig, GPTNeoForCausalLM
 from position_card.measures import recall
 from position_card.measures.passes import Resumption
 from position_card.rollout.parts import by_part
+from position_card.rollout.passages import places
 from tests import small_decoders
 from tests.refusals import refused
 from tests.small_decoders import llama
@@ -200,8 +203,7 @@ def test_words_are_the_most_frequent_that_are_single_tokens(blanks, monkeypatch)
     np.testing.assert_array_equal(recall.common_words(texts, known, 2, 1), [2, 3, 1])
     with refused("recall", "4 words", "has 3"):
         recall.common_words(texts, known, 3, 1)
-    monkeypatch.setattr(recall, "FEWEST", 2)
-    monkeypatch.setattr(recall, "OTHERS", 0)
+    monkeypatch.setattr(recall, "COMMON", 2)
     np.testing.assert_array_equal(recall.common_words(texts, known, 1, 1), [2, 3])
 
 
@@ -215,12 +217,77 @@ def test_contexts_have_different_words_and_a_cue_of_others():
         contexts(1, n=20)
 
 
-def test_every_place_of_a_short_context_is_asked_for_and_some_of_a_long_one():
-    np.testing.assert_array_equal(recall.places(8, 3), [0, 1, 2, 3, 4])
-    some = recall.places(2048, 3)
-    assert len(some) == recall.CHOSEN
-    assert some[[0, -1]].tolist() == [0, 2044]
-    assert len(set(np.diff(some))) <= 2
+def spread(n, count=3, seed=0):
+    """Contexts of n tokens, with words up to 199 and prose from 1,000 on, where each token is one more than before."""
+    return recall.random_contexts(np.arange(200), n, count, 3, seed, np.arange(1000, 1000 + 2 * n))
+
+
+def pieces(context):
+    """Where pieces of a context begin, and its words: found by walking along it."""
+    begins = [place for place, token in enumerate(context) if token < 200 and (place == 0 or context[place - 1] >= 200)]
+    return begins, [token for token in context if token < 200]
+
+
+@pytest.mark.parametrize("n", [300, 1024, 8192])
+def test_long_contexts_have_the_same_words_apart_in_prose(n):
+    for row in spread(n):
+        context, foreign = row[:-3].tolist(), row[-3:].tolist()
+        begins, words = pieces(context)
+        assert len(begins) == 16
+        assert all(context[begin + 8] >= 200 and max(context[begin : begin + 8]) < 200 for begin in begins)
+        assert len({*words, *foreign}) == 128 + 3
+        prose = [token for token in context if token >= 200]
+        assert prose == list(range(prose[0], prose[0] + n - 128))
+        between = [begins[0], *(later - begin - 8 for begin, later in pairwise(begins)), n - begins[-1] - 8]
+        assert max(between) - min(between) <= 1
+    assert len({tuple(row) for row in spread(n)}) == 3
+    np.testing.assert_array_equal(spread(n), spread(n))
+
+
+@pytest.mark.parametrize("n", [64, 128])
+def test_contexts_up_to_128_tokens_are_random_orders_of_words(n):
+    generator = np.random.default_rng(7)
+    expected = [generator.permutation(np.arange(200))[: n + 3] for _ in range(3)]
+    np.testing.assert_array_equal(spread(n, seed=7), expected)
+
+
+def test_every_place_of_words_is_asked_for_and_those_in_pieces():
+    np.testing.assert_array_equal(places(8, 3), [0, 1, 2, 3, 4])
+    assert len(places(128, 3)) == 125
+    begins, _ = pieces(spread(2048)[0, :-3])
+    np.testing.assert_array_equal(places(2048, 3), [begin + word for begin in begins for word in range(5)])
+
+
+def test_recall_in_prose_is_that_of_whole_passes_of_its_questions():
+    """Each question is one pass of all its tokens, and its place is found in the context by looking for the words."""
+    model, n, vocabulary = llama(vocab_size=400, max_position_embeddings=400), 300, np.arange(200)
+    rows = recall.random_contexts(vocabulary, n, 2, 3, 1, np.random.default_rng(0).integers(200, 400, 500))
+    found = recall.measure_recall(model, rows, vocabulary, 3, 4 * n, before=[399])
+    assert found.probability.shape == (2, 80)
+    for row, drawn in enumerate(rows.tolist()):
+        context, foreign = drawn[:n], drawn[n:]
+        asked = [place for place in range(n - 3) if max(context[place : place + 4]) < 200]
+        assert len(asked) == 80
+        for number, place in enumerate(asked):
+            if number % 9 == 0:
+                after_cue, after_foreign = (
+                    model(torch.tensor([[399, *context, *cue]])).logits[0, -1].double().softmax(-1)
+                    for cue in (context[place : place + 3], foreign)
+                )
+                right = context[place + 3]
+                assert found.probability[row, number] == pytest.approx(after_cue[right].item(), abs=1e-6)
+                assert found.prior[row, number] == pytest.approx(after_foreign[right].item(), abs=1e-6)
+                assert found.correct[row, number] == (after_cue[:200].argmax() == right)
+
+
+def test_prose_is_the_text_and_too_little_of_it_is_refused():
+    known, texts = tokenizer(" time", " way", " hour"), ["time way", "hour time"]
+    assert len(recall.prose(texts, known, 128)) == 0
+    np.testing.assert_array_equal(recall.prose(texts, known, 132), [1, 2, 3, 1])
+    with refused("recall in 133 tokens", "5 tokens of prose", "has 4"):
+        recall.prose(texts, known, 133)
+    with refused("prose", "172 tokens", by=ValueError):
+        recall.random_contexts(np.arange(200), 300, 1, 3, 0, np.arange(100))
 
 
 def test_parts_of_a_context_are_its_first_eighth_its_middle_half_and_its_last_eighth():
