@@ -9,6 +9,8 @@ from typing import Any
 from position_card.core import devices, runtime
 from position_card.core.checkpoint import Place
 
+MEASURING = "measure"  # the kind of jobs that train nothing: what oneDNN rounds otherwise stays in the last digits
+
 
 @contextmanager
 def job(of_rule: Any, kind: str, *path: str, stage: str | None = None, gpus: int = 1) -> Iterator[Place]:
@@ -22,6 +24,8 @@ def job(of_rule: Any, kind: str, *path: str, stage: str | None = None, gpus: int
     device_name = devices.requested(config, stage or kind)
     with runtime.job(of_rule.log[0]), devices.device(device_name, gpus, of_rule.resources.gpu) as device:
         runtime.keep_freed_memory()
+        if kind == MEASURING and devices.multiply_by_onednn():
+            runtime.log.info("products of float32 are by oneDNN")
         yield Place(folder, config["checkpoint_every"][kind], device)
         if folder.exists():
             shutil.rmtree(folder)

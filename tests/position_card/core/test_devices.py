@@ -3,6 +3,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 import torch
 
@@ -137,3 +138,87 @@ def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visib
 def test_native_bf16_of_a_cpu(monkeypatch, capabilities, native):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert devices.native_bf16("cpu") is native
+
+
+PRODUCTS = torch.backends.mkldnn.matmul
+WIDE = {"cpu_name": "AMD EPYC", "avx512_bw": True, "amx_bf16": False}  # a processor where oneDNN is faster
+needs_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
+
+
+@pytest.fixture
+def products_restored():
+    before = PRODUCTS.fp32_precision
+    yield
+    PRODUCTS.fp32_precision = before
+
+
+@pytest.mark.usefixtures("products_restored")
+def test_products_by_onednn_are_as_exact_as_float32():
+    used = devices.multiply_by_onednn()
+    assert used == (PRODUCTS.fp32_precision == "bf16")
+    draw = np.random.default_rng(1).standard_normal
+    for left, right in [((300, 48), (48, 96)), ((20, 33, 80), (20, 80, 33)), ((7, 256, 128), (7, 128, 16))]:
+        a, b = draw(left).astype(np.float32), draw(right).astype(np.float32)
+        sizes, exact = np.abs(a).astype(float) @ np.abs(b).astype(float), a.astype(float) @ b.astype(float)
+        for other in (torch.from_numpy(b), torch.from_numpy(b.swapaxes(-1, -2).copy()).mT):
+            found = (torch.from_numpy(a) @ other).numpy()
+            assert (np.abs(found - exact) / sizes).max() < 2e-6  # bfloat16: .001
+
+
+@pytest.mark.usefixtures("products_restored")
+@pytest.mark.parametrize("earlier", ["none", "ieee"])
+@pytest.mark.parametrize(
+    "processor",
+    [
+        {"cpu_name": "AMD EPYC", "avx512_bw": True, "amx_bf16": True},
+        {"cpu_name": "AMD EPYC", "avx2": True},
+        {"cpu_name": "Intel(R) Xeon(R)", "avx512_bw": True, "amx_bf16": False},
+        {"architecture": "aarch64", "bf16": True},
+    ],
+)
+def test_other_processors_multiply_as_before(monkeypatch, processor, earlier):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: processor)
+    PRODUCTS.fp32_precision = earlier
+    assert not devices.multiply_by_onednn()
+    assert PRODUCTS.fp32_precision == earlier
+
+
+def rounded(monkeypatch, to):
+    """Have products round their factors to another type where torch permits bfloat16, and be exact elsewhere."""
+
+    def product(left, right):
+        permitted = left.dtype == torch.float32 and PRODUCTS.fp32_precision == "bf16"
+        factors = (part.to(to) if permitted else part for part in (left, right))
+        return torch.mm(*(part.double() for part in factors)).to(left.dtype)
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: WIDE)
+    monkeypatch.setattr(torch.Tensor, "__matmul__", product)
+
+
+@needs_onednn
+@pytest.mark.usefixtures("products_restored")
+@pytest.mark.parametrize(("to", "used"), [(torch.bfloat16, False), (torch.float16, False), (torch.float32, True)])
+def test_a_processor_that_rounds_all_the_same_is_noticed(monkeypatch, to, used):
+    PRODUCTS.fp32_precision = "ieee"
+    rounded(monkeypatch, to)
+    assert devices.multiply_by_onednn() == used
+    assert PRODUCTS.fp32_precision == ("bf16" if used else "ieee")
+
+
+@pytest.mark.usefixtures("products_restored")
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_the_autocast_of_a_caller_decides_nothing(monkeypatch, kind):
+    rounded(monkeypatch, torch.bfloat16)
+    with torch.autocast("cpu", kind):
+        assert not devices.multiply_by_onednn()
+    monkeypatch.undo()
+    alone = devices.multiply_by_onednn()
+    with torch.autocast("cpu", kind):
+        assert devices.multiply_by_onednn() == alone
+
+
+@pytest.mark.usefixtures("products_restored")
+def test_random_numbers_of_a_caller_are_left_alone():
+    before = torch.get_rng_state()
+    devices.multiply_by_onednn()
+    assert torch.equal(torch.get_rng_state(), before)

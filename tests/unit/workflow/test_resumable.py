@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from position_bias.workflow import resumable
-from position_card.core import checkpoint, runtime
+from position_card.core import checkpoint, devices, runtime
 from tests.refusals import refused
 
-CONFIG = {"device": "cpu", "devices": {}, "checkpoint_every": {"training": 50, "postnorm": 7}}
+CONFIG = {"device": "cpu", "devices": {}, "checkpoint_every": {"training": 50, "postnorm": 7, "measure": 500}}
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +31,16 @@ def test_a_job_has_the_folder_of_its_path_and_its_interval():
     with opened("training", "bloom", "seed0") as place:
         assert place == checkpoint.Place(Path("checkpoints/training/bloom/seed0"), 50, "cpu")
     assert not Path("checkpoints").exists()  # nothing was kept, and nothing had to be removed
+
+
+@pytest.mark.parametrize(("kind", "asked"), [("measure", 1), ("training", 0)])
+def test_measuring_alone_asks_for_products_by_onednn(monkeypatch, kind, asked):
+    calls = []
+    monkeypatch.setattr(devices, "multiply_by_onednn", lambda: calls.append(1) or True)
+    with opened(kind, "a-run"):
+        pass
+    assert len(calls) == asked
+    assert ("by oneDNN" in Path("job.log").read_text()) == bool(asked)
 
 
 def keep(place):
