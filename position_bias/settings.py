@@ -89,6 +89,7 @@ class Evidence:
     structural: Annotated[Names, "models trained here"]
     pretrained: Annotated[Names, "models of structural.pretrained: both ends by two measures, and what they recall"]
     curve: Annotated[Names, "models of structural.pretrained: what changes as text moves towards another, and recall"]
+    recall: Annotated[Names, "models of structural.pretrained: what they recall, alone"]
     initialization: Annotated[Names, "the same models: influence in their copies by deviation and depth"]
     sink: Annotated[Names, "models of structural.sink: three measures with the first token's own norm and another"]
 

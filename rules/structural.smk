@@ -5,7 +5,7 @@
 # Pretrained decoders and copies of them with random weights are measured by a rule of their own, on as many prompts as
 # structural.pretrained says. Out: the same files in results/measure/, where {checkpoint} is hub, copy{seed}, or usual{seed} where the
 # weights have the deviation of the library; results/replaced/{model}/hub.safetensors, what replacing single tokens changes;
-# results/moved/{model}/{checkpoint}/n{n}.safetensors, what changes as text moves towards another; results/recall/{model}/n{words}.safetensors, what the decoder recalls of each place in a context of so many words;
+# results/moved/{model}/{checkpoint}/n{n}.safetensors, what changes as text moves towards another; results/recall/{model}/n{n}.safetensors, what the decoder recalls of each place in a context of so many tokens;
 # results/pretrained/{model}/ and results/recall/, tables of what is judged and drawn.
 
 OF_FIGURES = {  # Figures 1 and 2 of the paper -> the measured models that each shows
@@ -44,9 +44,9 @@ MOVED = "results/moved/{model}/{checkpoint}/n{n}.safetensors"
 MOVED_COPIES = [f"copy{seed}" for seed in range(CURVE["copies"])]
 moved_in = lambda models: collect(MOVED, model=models, checkpoint=["hub", *MOVED_COPIES], n=CURVE["tokens"])
 RECALL = config["structural"]["recall"]
-RECALLED = "results/recall/{model}/n{words}.safetensors"
+RECALLED = "results/recall/{model}/n{n}.safetensors"
 recalled_by = lambda models: {
-    "recalled": collect(RECALLED, model=models, words=RECALL["words"]),
+    "recalled": collect(RECALLED, model=models, n=RECALL["tokens"]),
     "profiles": collect(PRETRAINED_TABLE, model=models, table="profiles"),
 }
 INITIALIZATION = config["structural"]["initialization"]
@@ -181,7 +181,7 @@ DECISIVE = {
     "decoders_rollouts": (
         "Rollouts and recall in pretrained decoders, where these decide a claim",
         ["pretrained"],
-        "pretrained-kernel recall-first recall-last recall-ranking",
+        "pretrained-kernel recall-length recall-ranking",
     ),
     "other_models": (
         "Models that were trained for longer, and those of the paper, where these decide a claim",
@@ -422,7 +422,7 @@ FILES |= {
         "structural.curve:curve_tables",
         {
             "responded": moved_in(EVIDENCE["curve"]),
-            "recalled": collect(RECALLED, model=EVIDENCE["curve"], words=RECALL["words"]),
+            "recalled": collect(RECALLED, model=EVIDENCE["curve"], n=RECALL["tokens"]),
         },
         {"replicates": INTERVALS["replicates"], "seed": INTERVALS["seed"]},
         outputs={"values": "results/evidence/structural/{group}/curve.csv"},
@@ -530,10 +530,21 @@ FILES |= {
     "structural_evidence_recall": Row(
         "What pretrained decoders recall of each place.",
         "structural.recall:recall_tables",
-        recalled_by(EVIDENCE["pretrained"]),
+        {
+            "recalled": collect(RECALLED, model=[*EVIDENCE["pretrained"], *EVIDENCE["recall"]], n=RECALL["tokens"]),
+            "profiles": collect(PRETRAINED_TABLE, model=EVIDENCE["pretrained"], table="profiles"),
+        },
         INTERVALS,
         outputs={"values": "results/evidence/structural/{group}/recall.csv"},
         log="logs/evidence/structural/{group}_recall.log",
+    ),
+    "structural_evidence_recall_runs": Row(
+        "Which files the pretrained decoders were whose recall is measured alone, and what measured them.",
+        "structural.evidence_decoders:runs",
+        {"records": collect("results/hub/{model}.json", model=EVIDENCE["recall"])},
+        outputs={"runs": "results/evidence/structural/{group}/recall_runs.csv"},
+        environment="language-models",
+        log="logs/evidence/structural/{group}_recall_runs.log",
     ),
 }
 
@@ -683,7 +694,7 @@ rule measure_recall:
         RECALLED,
     wildcard_constraints:
         model=any_of(PRETRAINED["models"]),
-        words=any_of(map(str, RECALL["words"])),
+        n=any_of(map(str, RECALL["tokens"])),
     conda:
         "../envs/language-models.yaml"
     resources:

@@ -73,11 +73,15 @@ AS_RELEASED = {"checkpoint": "as released", "estimator": "token"}
 AFTERWARDS = ("shift", "W to the model's own", "excess over the triangle inequality")  # asked of after they were seen
 
 # How the names of statistics begin: the paper's claims, ours, what was written down about all five decoders later,
-# about how far words are moved when SmolLM2 alone had been measured so, and about the norm of the first token
+# about how far words are moved and about the length of contexts when SmolLM2 alone had been measured so, and about the
+# norm of the first token
 THEIRS, OURS, LATER, CURVE = "pretrained: ", "pretrained, ours: ", "pretrained, later: ", "pretrained, curve: "
-SINK = "pretrained, sink: "
+SINK, LENGTH = "pretrained, sink: ", "pretrained, length: "
 SEEN = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
-SEEN_BEFORE = {THEIRS: SEEN, OURS: SEEN, LATER: (*SEEN, "stories15m", "minimind2-small"), CURVE: SEEN[:1], SINK: ()}
+SEEN_BEFORE = {
+    **{THEIRS: SEEN, OURS: SEEN, LATER: (*SEEN, "stories15m", "minimind2-small")},
+    **{CURVE: SEEN[:1], SINK: (), LENGTH: SEEN[:1]},
+}
 DECODER = ("model", "dataset", "n")
 OF_DECODERS = (*DECODER, "statistic", "network", "unit", "documents", "value", "scale")  # of the tables in evidence/
 
@@ -465,7 +469,7 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     silent = {
         name: [row for row in of_name if row.claim and row.claim not in heard]
         for name, of_name in registered.items()
-        if name.startswith((OURS, LATER, CURVE, SINK))
+        if name.startswith((OURS, LATER, CURVE, SINK, LENGTH))
     }
     return table("structural", PRETRAINED, [*rows, *judge(_unmeasured(silent), silent, level)])
 

@@ -17,11 +17,20 @@ from position_bias.structural.pretrained import TRAINED
 from position_bias.verdicts.judge import ESTIMATE
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile
+from position_card.rollout import passages
 from position_card.rollout.attention import Array
-from position_card.rollout.parts import RecallScores, above_prior, ends_over_middle, is_able, middle_half
+from position_card.rollout.parts import (
+    RecallScores,
+    above_prior,
+    by_part,
+    ends_over_middle,
+    is_able,
+    middle_half,
+    ratio,
+)
 from position_card.rollout.statistics import percentile_interval, resampled_weights, spearman
 
-WORDS = "words"  # what stands in place of a data set
+WORDS, PROSE = "words", "words in prose"  # what stands in place of a data set: words alone, or apart in prose
 NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence
 SPLITS = 20  # random halves of the contexts, which tell how far noise hides the order of places
 INFLUENCES = ("gradient", "replacement")
@@ -34,11 +43,11 @@ def recall_tables(
 ) -> dict[str, pd.DataFrame]:
     """The tables of all decoders: `values`, which are judged (`checks.OF_DECODERS`), and `profiles` (PROFILES).
 
-    `recalled` are files with the fields of `Recall`, labelled with model, n, cue and words; `profiles` are those of
-    `structural.pretrained`, a table for each decoder. A place is a share of the prompt, from 0 to 1. What is
-    drawn is over its mean in the middle half, of recall the probability.
+    `recalled` are files with the fields of `RecallScores`, labelled with model, n, cue and words; `profiles` are those
+    of `structural.pretrained`, a table for each decoder whose places are ranked. A place is a share of the prompt, from
+    0 to 1. What is drawn is over its mean in the middle half, of recall the probability.
     """
-    influence = _influence(pd.concat(profiles))
+    influence = _influence(pd.concat(profiles) if profiles else pd.DataFrame(columns=[*PROFILES, "position"]))
     rows: list[tuple[Any, ...]] = []
     curves = [influence[influence["measure"].isin(INFLUENCES)]]
     for file in recalled:
@@ -49,9 +58,12 @@ def recall_tables(
         able = is_able(float(scores.correct.mean()))
         rankings = (
             (statistic, measure, values if able else np.nan * values)
-            for statistic, measure, values in _rankings(above, weights, of_model, halves(len(above), seed))
+            for statistic, measure, values in _rankings(
+                above, _shares(labels), weights, of_model, halves(len(above), seed)
+            )
         )
-        for statistic, network, values in chain(logs_of_ends(scores, weights), rankings):
+        compared = chain(logs_of_ends(scores, weights), _by_length(scores, labels["n"], weights), rankings)
+        for statistic, network, values in compared:
             rows += _rows(labels, statistic, network, values, len(scores.correct))
         curves.append(_profile(labels, weights @ above, level))
     return {
@@ -80,13 +92,23 @@ def logs_of_ends(scores: RecallScores, weights: Array) -> Iterator[tuple[str, st
             yield f"log {name}", network, np.log(np.where(able & (over > 0), over, np.nan))
 
 
+def _by_length(scores: RecallScores, n: int, weights: Array) -> Iterator[tuple[str, str, Array]]:
+    """Statistic, network and values [1 + R] that contexts of n tokens have: which end wins, and the mean accuracy."""
+    able = is_able(float(scores.correct.mean()))
+    parts = by_part(weights @ above_prior(scores))
+    known = able & (parts["first"] > 0) & (parts["last"] > 0)
+    over = ratio(np.where(known, parts["first"], np.nan), np.where(known, parts["last"], np.nan))
+    yield f"log first eighth / last eighth, {n:,} tokens", "recall", np.log(over)
+    accuracy = weights @ scores.correct.mean(-1)
+    yield "log accuracy", "recall", np.log(np.where(accuracy > 0, accuracy, np.nan))
+
+
 def _rankings(
-    above: Array, weights: Array, influence: pd.DataFrame, splits: NDArray[np.bool_]
+    above: Array, at: Array, weights: Array, influence: pd.DataFrame, splits: NDArray[np.bool_]
 ) -> Iterator[tuple[str, str, Array]]:
     """Statistic, network and values [1 + R]: how places rank by recall and by influence, measured or rolled out."""
-    places = np.linspace(0, 1, above.shape[1])
     for measure, curve in influence.groupby("measure", sort=False):
-        near = np.abs(curve["place"].to_numpy()[:, None] - places) <= NEAR  # [positions, P]
+        near = np.abs(curve["place"].to_numpy()[:, None] - at) <= NEAR  # [positions, P]
         around = above @ (near / near.sum(-1, keepdims=True)).T  # [contexts, positions]
         yield (
             "rank correlation of places",
@@ -116,8 +138,19 @@ def ranked_alike(around: Array, curve: Array, weights: Array, splits: NDArray[np
     return np.asarray(np.clip(found, -1, 1))
 
 
+def material(n: int) -> str:
+    """What contexts of n tokens consist of, in the column of data sets."""
+    return WORDS if n <= passages.WORDS else PROSE
+
+
+def _shares(labels: dict[str, Any]) -> Array:
+    """Places as shares of the context [P], from 0 at the first to 1 at the last."""
+    begins = passages.places(labels["n"], labels["cue"])
+    return np.linspace(0, 1, len(begins)) if labels["n"] <= passages.WORDS else (begins - begins[0]) / np.ptp(begins)
+
+
 def _rows(labels: dict[str, Any], statistic: str, network: str, values: Array, contexts: int) -> list[tuple[Any, ...]]:
-    setting = (labels["model"], WORDS, labels["n"], statistic, network)
+    setting = (labels["model"], material(labels["n"]), labels["n"], statistic, network)
     return [
         (*setting, unit, contexts, value, PRETRAINED) for unit, value in enumerate(map(float, values), start=ESTIMATE)
     ]
@@ -134,5 +167,4 @@ def _profile(labels: dict[str, Any], excess: Array, level: float) -> pd.DataFram
     over = excess / excess[:, middle_half(excess.shape[1])].mean(-1, keepdims=True)
     low, high = percentile_interval(over[1:], level)
     named = {"model": labels["model"], "weights": TRAINED, "n": labels["n"], "measure": "recall"}
-    place = np.linspace(0, 1, excess.shape[1])
-    return pd.DataFrame({**named, "place": place, "value": over[0], "low": low, "high": high})[list(PROFILES)]
+    return pd.DataFrame({**named, "place": _shares(labels), "value": over[0], "low": low, "high": high})[list(PROFILES)]

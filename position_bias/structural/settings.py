@@ -99,7 +99,7 @@ class SinkSettings:
 class RecallSettings:
     """Where a passage must stand in a context so that a pretrained decoder goes on with it when it is repeated."""
 
-    words: Annotated[list[Annotated[int, Bounds(8, 100_000)]], Items(1), "different words of a context, each length"]
+    tokens: Annotated[list[Annotated[int, Bounds(8, 1_000_000)]], Items(1), "of a context, each length"]
     cue: Annotated[int, Bounds(1, 4), "words of the passage that are repeated"]
     contexts: Annotated[int, Bounds(2, 100_000), "of each length"]
 

@@ -9,7 +9,7 @@ from position_card.measures.passes import Resumption
 from position_card.models import hub, opening, tokens
 
 wildcards, params = snakemake.wildcards, snakemake.params
-n, path = int(wildcards.words), ("measure", "recall", wildcards.model, wildcards.words)
+n, path = int(wildcards.n), ("measure", "recall", wildcards.model, wildcards.n)
 with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)

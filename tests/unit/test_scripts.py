@@ -359,7 +359,7 @@ def test_recall_is_of_test_words_after_the_first_token(run, folder, texts, token
         reads={"model": "pretrained", "texts": "two/test.parquet"},
         writes={"recalled": "recalled.safetensors"},
         takes={"contexts": 3, "cue": 2, "positions": "own", "tokens_per_batch": 64, "gpus": 1, "seed": SEED},
-        wildcards={"model": "small", "words": "10"},
+        wildcards={"model": "small", "n": "10"},
     )
     words = recall.common_words(texts["two", "test"], tokenizer, 10, 2)
     contexts = recall.random_contexts(words, 10, 3, 2, runtime.seed(SEED, "contexts", 10))

@@ -71,6 +71,8 @@ EFFECTS = {  # statistic -> network -> mean over documents, in a world that is a
     "log first eighth / middle": {"recall": 0.6, "step of 1 %": 0.3, "step of 100 %": -0.4}
     | {"untrained step of 1 %": 1.0, "untrained step of 100 %": 1.0},
     "log last eighth / middle": {"recall": 0.3},
+    "log first eighth / last eighth, 128 tokens": {"recall": 0.4},
+    "log first eighth / last eighth, 2,048 tokens": {"recall": -0.4},
     "rank correlation of places": {"gradient": 0.2, "replacement": 0.1, "rotary": 0.9, "measured": 0.0},
 }
 DISTANCES = ("W to influence", "total variation to influence", "W to influence by lambda")
@@ -469,8 +471,7 @@ def test_the_table_of_more_documents_is_judged():
         ("log effect / straight line", "untrained middle words", 0.5, {"curve-untrained"}),
         (f"log first word / middle{BY_NORM}", "gradient, held norm", 0.4, {"sink"}),
         (f"log first eighth / middle{BY_NORM}", "recall, held norm", 0.3, {"sink"}),
-        ("log first eighth / middle", "recall", 0.0, {"recall-first"}),
-        ("log last eighth / middle", "recall", -0.3, {"recall-last"}),
+        ("log first eighth / last eighth, 2,048 tokens", "recall", 0.1, {"recall-length"}),
         ("rank correlation of places", "replacement", 0.7, {"recall-ranking"}),
     ],
 )

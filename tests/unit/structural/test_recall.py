@@ -16,13 +16,14 @@ from tests.unit.structural.conftest import PREDICTED
 C, P, CHANCE = 12, 32, 1 / 100
 
 
-def written(path, recalled, accuracy=0.5):
+def written(path, recalled, accuracy=0.5, n=P + 3):
     """A file of contexts that recall so much above a prior of .01, with noise that is a context's own."""
+    count = len(recalled)
     noise = np.exp(np.random.default_rng(0).normal(0, 0.1, (C, 1)))
-    correct = np.zeros((C, P))
-    correct[:, : round(accuracy * P)] = 1
-    tensors = {"probability": recalled * noise + 0.01, "correct": correct, "prior": np.full((C, P), 0.01)}
-    labels = {"model": "some", "n": P + 3, "cue": 3, "words": round(1 / CHANCE)}
+    correct = np.zeros((C, count))
+    correct[:, : round(accuracy * count)] = 1
+    tensors = {"probability": recalled * noise + 0.01, "correct": correct, "prior": np.full((C, count), 0.01)}
+    labels = {"model": "some", "n": n, "cue": 3, "words": round(1 / CHANCE)}
     artifacts.write_tensors(path, tensors, **labels)
     return TensorFile(str(path))
 
@@ -68,7 +69,9 @@ def test_places_are_ranked_as_influence_ranks_them(tmp_path, influence):
 
 
 def test_everything_that_is_predicted_of_recall_is_measured(tmp_path, influence):
-    _, found = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.9, P))], influence)
+    lengths = {35: P, 128: 125, 2048: 80}
+    files = [written(tmp_path / f"{n}.safetensors", np.linspace(0.1, 0.9, of), n=n) for n, of in lengths.items()]
+    _, found = made(files, influence)
     judged = on_decoders([found["values"]], PREDICTED, 0.95)
     asked = {(name, row.network) for name, rows in PREDICTED.items() for row in rows if row.item == "recall by place"}
     measured = judged[judged["n"] > 0]
@@ -78,7 +81,8 @@ def test_everything_that_is_predicted_of_recall_is_measured(tmp_path, influence)
 
 def test_a_decoder_that_recalls_less_than_a_fifth_says_nothing(tmp_path, influence):
     values, _ = made([written(tmp_path / "a.safetensors", np.full(P, 0.1), accuracy=0.19)], influence)
-    assert values.isna().all()
+    assert values.drop("log accuracy").isna().all()
+    np.testing.assert_allclose(values["log accuracy"], np.log(6 / 32), atol=1e-6)
 
 
 def test_an_end_where_nothing_is_recalled_has_no_logarithm(tmp_path, influence):
@@ -89,6 +93,20 @@ def test_an_end_where_nothing_is_recalled_has_no_logarithm(tmp_path, influence):
     values, _ = made([file], influence)
     assert values["log first eighth / middle", "accuracy"].isna().all()
     assert (values["log last eighth / middle", "accuracy"] == 0).all()
+
+
+def test_long_contexts_say_which_end_wins_and_are_a_text_of_their_own(tmp_path):
+    """No profiles are needed. A context of 300 tokens has 80 places, and its eighths have ten each."""
+    recalled = np.repeat([0.1, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.4], 10)
+    found = recall.recall_tables([written(tmp_path / "long.safetensors", recalled, n=300)], [], 30, 0.95, 0)
+    values = found["values"].set_index(["dataset", "statistic", "network"])["value"].sort_index()
+    ends = values["words in prose", "log first eighth / last eighth, 300 tokens", "recall"]
+    np.testing.assert_allclose(ends, np.log(1 / 4), atol=1e-6)
+    np.testing.assert_allclose(values["words in prose", "log accuracy", "recall"], np.log(1 / 2), atol=1e-6)
+    np.testing.assert_allclose(values["words in prose", "log last eighth / middle", "recall"], np.log(2), atol=1e-6)
+    places = found["profiles"]["place"].to_numpy()
+    assert (places[0], places[-1], len(places)) == (0, 1, 80)
+    assert np.diff(places).max() > 3 * np.diff(places).min()  # pieces lie apart
 
 
 def test_what_is_drawn_is_over_its_mean_in_the_middle(tmp_path, influence):
