@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from position_card.card.card import Card
 from position_card.card.documents_measuring import DocumentsOptions, measure_planned_documents, plan_documents
 from position_card.card.documents_page import Documents
-from position_card.card.measuring import Options, measure_card, plan_card
+from position_card.card.measuring import PROMPTS, RECALLED, Options, measure_card, plan_card
 from position_card.card.subject import Subject
 from position_card.core.runtime import InputError
 from position_card.measures.cost import decoder_size
@@ -27,9 +27,9 @@ def measure(
     texts: str | Iterable[str],
     *,
     lengths: Sequence[int] = (64, 256),
-    prompts: int = 64,
+    prompts: int = PROMPTS,
     replaced: int | None = None,
-    recalled: int | None = None,
+    recalled: int = RECALLED,
     tokens_per_batch: int = 0,
     activation_checkpointing: bool = False,
     target: str = "p",
@@ -54,9 +54,9 @@ def measure(
         lengths: Tokens of a prompt, at least 9. A length that the model does not take is cut to the longest that it
             does, and one of which the texts have fewer than 8 prompts is left out.
         prompts: Prompts of each length, at least 8, or as many as the texts have. Each is a window of one document.
-        replaced: Prompts of the longest length in which tokens are replaced by others. None: 16, or none where the
-            model has more than a billion parameters.
-        recalled: Contexts of random words in which repeated passages are looked for. None: as for `replaced`.
+        replaced: Prompts of the longest length in which tokens are replaced by others. None: 8, or none where that
+            would take more than ten minutes.
+        recalled: Contexts of random words in which repeated passages are looked for.
         tokens_per_batch: Tokens that pass through the model at once. 0: as many as memory allows.
         activation_checkpointing: Whether to take less memory, and a third more time.
         target: What influence is the gradient of: "p", the probability of the most likely next token; "log-p", its

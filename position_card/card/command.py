@@ -38,6 +38,7 @@ BELONG_TO_CARDS = (
     "prompts",
     "replace",
     "recall",
+    "thorough",
     "tokens_per_batch",
     "activation_checkpointing",
 )
@@ -75,10 +76,11 @@ def parser() -> argparse.ArgumentParser:
         "document under the key text; a directory of such files; - for standard input; or the id of a data set of the "
         "hub (default: the prose of Python's standard library)"
     )
-    replace = "replace tokens in N prompts (default: 16 for models of up to a billion parameters, 0 for larger ones)"
+    replace = "replace tokens in N of the longest prompts (default: 8, unless that takes more than ten minutes)"
+    thorough = "64 prompts, 16 of which are replaced, where nothing else is asked for: intervals a third narrower"
     recall = (
-        "look for repeated passages in N contexts of random words (default: as --replace); a context has 128 words, "
-        "which stand apart in as many tokens as the longest of --lengths has, if that is above 256"
+        "look for repeated passages in N contexts of random words (default: 16); a context has 128 words, which stand "
+        "apart in as many tokens as the longest of --lengths has, if that is above 256"
     )
     target = (
         "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "
@@ -95,9 +97,10 @@ def parser() -> argparse.ArgumentParser:
     add("--text", default=sources.TEXT, metavar="FILE", help=text)
     lengths = "lengths of the prompts in tokens (default: 64 256)"
     add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help=lengths)
-    add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (default: 64)")
+    add("--prompts", type=_least(FEWEST), metavar="N", help="prompts of each length (default: 32)")
     add("--replace", type=_least(0), metavar="N", help=replace)
     add("--recall", type=_least(0), metavar="N", help=recall)
+    add("--thorough", action="store_true", help=thorough)
     add("--untrained", type=_least(0), default=0, metavar="N", help="untrained copies to measure, too, at most 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
     add("--documents", metavar="FILE", help=documents)
@@ -340,11 +343,18 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     place, subject = _subject(model, typed)
 
     from position_card.card.folder import card_in
-    from position_card.card.measuring import Options, plan_card
+    from position_card.card.measuring import THOROUGH, Options, plan_card
 
-    batch = (typed.tokens_per_batch, typed.activation_checkpointing)
-    prompts = (tuple(typed.lengths), typed.prompts, typed.replace)
-    options = Options(*prompts, *batch, typed.target, typed.seed, typed.recall)
+    counts = {"prompts": typed.prompts, "replaced": typed.replace, "recalled": typed.recall}
+    asked = {name: count for name, count in counts.items() if count is not None}
+    options = Options(
+        tuple(typed.lengths),
+        tokens_per_batch=typed.tokens_per_batch,
+        activation_checkpointing=typed.activation_checkpointing,
+        target=typed.target,
+        seed=typed.seed,
+        **{**(THOROUGH if typed.thorough else {}), **asked},
+    )
     plan = plan_card(subject, documents, options, text_name, origin)
     plan.announce()
     if typed.dry_run:

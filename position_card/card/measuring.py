@@ -12,13 +12,15 @@ import transformers
 from transformers import PreTrainedModel
 
 from position_card.card import texts
+from position_card.card.costs import Cost, cost_of_gradients, cost_of_recall, cost_of_replacement
 from position_card.card.measurements import Measurements, RecallResult, ReplacementEffects
+from position_card.card.profiles import RECALL, REPLACEMENT
 from position_card.card.subject import Subject
 from position_card.card.target import find_target
 from position_card.core import provenance
 from position_card.core.runtime import InputError, announce, seed
 from position_card.measures import recall, replacement
-from position_card.measures.cost import BYTES, LARGE, PROCESS, PassCost, operations_per_second, require_room
+from position_card.measures.cost import BYTES, duration, require_room
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
@@ -26,8 +28,12 @@ from position_card.models.tokens import TokenIds
 from position_card.probe.measurable import measurable
 from position_card.rollout.passages import WORDS, places
 
+GRADIENTS = "gradients"  # with lambda, attention and losses
 EVERY = 8  # prompts, after which a measurement is kept
-REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
+PROMPTS, REPLACED = 32, 8  # of each length; of the longest, whose tokens are replaced, where nothing else is asked for
+RECALLED = 16  # contexts of recall; of 8, some draws cannot tell that SmolLM2 recalls the beginning better
+THOROUGH = {"prompts": 64, "replaced": 16, "recalled": RECALLED}  # what a user may ask for in one word
+LONGEST_REPLACEMENT = 600.0  # announced seconds, from which on tokens are replaced only where it is asked for
 CUE = 3  # words that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
 FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
@@ -39,13 +45,13 @@ class Options:
     """How many prompts a card is measured on, of which lengths, and how."""
 
     lengths: tuple[int, ...] = (64, 256)  # tokens of the prompts, as far as the model goes and as the text has enough
-    prompts: int = 64  # of each length, or as many as the text has
-    replaced: int | None = None  # of the longest, whose tokens are replaced; None: REPLACED up to LARGE parameters
+    prompts: int = PROMPTS  # of each length, or as many as the text has
+    replaced: int | None = None  # of the longest, whose tokens are replaced; None: REPLACED, if that is quick enough
     tokens_per_batch: int = 0  # that pass through the model at once; 0: as many as there is room for
     activation_checkpointing: bool = False
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
-    recalled: int | None = None  # contexts in which repeated passages are looked for; None: RECALLED up to LARGE
+    recalled: int = RECALLED  # contexts in which repeated passages are looked for
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that no card can be measured with."""
@@ -80,51 +86,24 @@ class CardPlan:
     target: str | int  # what influence is the gradient of, a token by its id
     replaced: int  # prompts of the longest length
     contexts: Contexts | None  # of recall
+    costs: Mapping[str, Cost]  # by measure
+    omissions: Mapping[str, str]  # the measures that are left out, and why
     facts: Mapping[str, Any]  # what the card says of all this
 
     @property
     def bytes(self) -> float | None:
         """About how many bytes of memory the measurement takes; None where a pass cannot be counted."""
-        size, precision = self.subject.size, self.subject.precision
-        recomputed = self.options.activation_checkpointing
-        needed = [size.memory(n, self.at_once[n], precision, recomputed=recomputed) for n in self.prompts]
-        counted = [memory for memory in needed if memory is not None]
-        logits = 2 * max(self.prompts) * size.vocabulary  # of all tokens of a prompt, twice
-        losses = PROCESS + (size.parameters + logits) * BYTES[precision]
-        if BYTES[precision] < BYTES["float32"] and (self.replaced or self.contexts):  # which widen weights
-            cost = size.pass_cost(max(self.prompts), precision, recomputed=recomputed)
-            losses += BYTES["float32"] * cost.largest if cost else 0
-        return max(*counted, losses) if len(counted) == len(needed) else None
-
-    def seconds(self) -> float | None:
-        """Return about how many seconds the measurement takes, from the time of a matrix product on this device.
-
-        None where a pass cannot be counted.
-        """
-        size, precision = self.subject.size, self.subject.precision
-        recomputed = self.options.activation_checkpointing
-        costs: dict[int, PassCost] = {}
-        for n in self.prompts:
-            if (cost := size.pass_cost(n, precision, recomputed=recomputed)) is None:
-                return None
-            costs[n] = cost
-        passes: float = sum(costs[n].operations * len(prompt_set.tokens) for n, prompt_set in self.prompts.items())
-        n = max(self.prompts)
-        forward = costs[n].operations / n / (3 if recomputed or costs[n].streamed else 2)  # operations a token, about
-        passes += forward * sum(len(prompt_set.tokens) * n for n, prompt_set in self.prompts.items())  # all losses
-        again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
-        if contexts := self.contexts:
-            again += len(contexts.token_ids) * (contexts.n + CUE * (1 + len(places(contexts.n, CUE))))
-        device = self.subject.device
-        in_float32 = forward * again / operations_per_second(device, "float32") if again else 0.0
-        return passes / operations_per_second(device, precision) + in_float32
+        needed = [cost.bytes for cost in self.costs.values() if cost.bytes is not None]
+        return max(needed) if len(needed) == len(self.costs) else None
 
     def announce(self) -> None:
-        """Tell the user, before the work, how much memory and time it takes."""
-        lengths = " and ".join(
-            f"{len(prompt_set.tokens)} prompts of {n} tokens" for n, prompt_set in self.prompts.items()
-        )
-        self.subject.announce(lengths, self.bytes, self.seconds())
+        """Tell the user, before the work, what is measured, what each part takes, and what is left out."""
+        seconds = [cost.seconds for cost in self.costs.values() if cost.seconds is not None]
+        self.subject.announce("it", self.bytes, sum(seconds) if len(seconds) == len(self.costs) else None)
+        for measure, cost in self.costs.items():
+            announce(f"- {measure}: {cost}")
+        for measure, why in self.omissions.items():
+            announce(f"- {measure} is left out: {why}")
 
 
 def plan_card(subject: Subject, documents: Iterable[str], options: Options, text_name: str, origin: str) -> CardPlan:
@@ -146,13 +125,28 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         n: options.tokens_per_batch or size.batch(n, subject.precision, subject.device, recomputed=recomputed)
         for n in prompts
     }
-    small = size.parameters <= LARGE
-    replaced = REPLACED * small if options.replaced is None else options.replaced
-    recalled = RECALLED * small if options.recalled is None else options.recalled
-    n = max(prompts) if max(prompts) > LONG else WORDS
-    contexts, why_not = _contexts(subject, recalled, n, documents, options.seed)
-    if why_not:
-        announce(f"{name} is measured without recall: {why_not}")
+    costs = {GRADIENTS: cost_of_gradients(subject, prompts, at_once, text_name, recomputed=recomputed)}
+    omissions = {}
+    longest = max(prompts)
+    replaced = min(REPLACED if options.replaced is None else options.replaced, len(prompts[longest].tokens))
+    of_replacement = cost_of_replacement(subject, replaced, longest, text_name)
+    if not replaced:
+        omissions[REPLACEMENT] = "0 prompts were asked for"
+    elif options.replaced is None and of_replacement.seconds and of_replacement.seconds > LONGEST_REPLACEMENT:
+        omissions[REPLACEMENT] = (
+            f"it would take {duration(of_replacement.seconds)}, and without being asked for it takes "
+            f"{duration(LONGEST_REPLACEMENT)} at most; ask for {replaced} prompts (--replace {replaced})"
+        )
+        replaced = 0
+    else:
+        costs[REPLACEMENT] = of_replacement
+    n = longest if longest > LONG else WORDS
+    contexts, why_not = _contexts(subject, options.recalled, n, documents, options.seed)
+    if contexts:
+        asked = CUE * (1 + len(places(contexts.n, CUE)))
+        costs[RECALL] = cost_of_recall(subject, len(contexts.token_ids), contexts.n, asked)
+    else:
+        omissions[RECALL] = why_not
     quantisation, coarse = subject.quantisation, BYTES[subject.precision] < BYTES["float32"]
     facts = {
         "model": {
@@ -168,7 +162,7 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         "before": [tokenizer.id_to_token(token) for token in subject.before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),
-        "without recall": why_not,
+        "left out": omissions,
         "precision": subject.precision,
         "in float32": ["replacement"] * coarse * bool(replaced) + ["recall"] * coarse * bool(contexts),
         "device": subject.device,
@@ -178,18 +172,18 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         "text": text_name,
         "sources": {"model": subject.origin, "text": origin},
     }
-    return CardPlan(subject, options, prompts, at_once, target, min(replaced, options.prompts), contexts, facts)
+    return CardPlan(subject, options, prompts, at_once, target, replaced, contexts, costs, omissions, facts)
 
 
 def _contexts(
     subject: Subject, count: int, n: int, documents: list[str], sample_seed: int
-) -> tuple[Contexts | None, str | None]:
+) -> tuple[Contexts | None, str]:
     """Draw so many contexts of the commonest words of a text for a model; or say why not.
 
     They have n tokens, or as many as leave room for what stands before them and for the cue.
     """
     if not count:
-        return None, None
+        return None, "0 contexts were asked for"
     longest = opening.longest(subject.config)
     n = n if longest is None else min(n, longest - len(subject.before) - CUE)
     if n < CUE + FEWEST_PLACES:
@@ -200,7 +194,7 @@ def _contexts(
     except InputError as error:
         return None, str(error)
     token_ids = recall.random_contexts(words, n, count, CUE, seed(sample_seed, "card", "recall"), prose)
-    return Contexts(words, token_ids), None
+    return Contexts(words, token_ids), ""
 
 
 def open_and_measure_card(plan: CardPlan, place: Path, folder: Path, every: int, run: object) -> Measurements:

@@ -244,8 +244,8 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
     if recall := measurements.recall:
         material = sentences.recall_material(recall.n)
         yield "recall", f"{counted(recall.contexts, 'context')} of {material}; cues of {recall.cue}"
-    elif why_not := facts.get("without recall"):
-        yield "recall", f"not measured: {why_not}"
+    for measure, why in facts["left out"].items():
+        yield measure, f"not measured: {why}"
     if note := facts.get("tokenizer"):
         yield "tokenizer", note
     before = facts["before"]

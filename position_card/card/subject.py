@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 from transformers import PretrainedConfig, PreTrainedModel
 
 from position_card.core.runtime import announce, seed
-from position_card.measures.cost import DecoderSize, decoder_size
+from position_card.measures.cost import DecoderSize, decoder_size, taken
 from position_card.models import opening
 
 
@@ -35,14 +35,10 @@ class Subject:
 
     def announce(self, what: str, memory: float | None, seconds: float | None) -> None:
         """Say before the work how many bytes and seconds it takes, as far as that is known."""
-        known = [] if memory is None else [f"{memory / 1e9:.1f} GB of memory"]
-        if seconds is not None:
-            known.append(f"{seconds / 60:.0f} minutes" if seconds >= 90 else "a minute")
-        takes = f"about {' and '.join(known)}" if known else "what nobody can estimate for this architecture"
         where = self.device if self.gpus == 1 else f"{self.gpus} GPUs"
         announce(
             f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {where}; measuring {what} takes "
-            f"{takes}"
+            f"{taken(memory, seconds)}"
         )
 
     def opened(self, place: Path, sample_seed: int, folder: Path) -> PreTrainedModel:

@@ -222,6 +222,18 @@ def operations_per_second(device: str, precision: str, *, one: bool = False) -> 
     return 2 * rows * columns * width / min(seconds)
 
 
+def taken(memory: float | None, seconds: float | None) -> str:
+    """Say how many bytes and seconds something takes, as far as that is known."""
+    known = [] if memory is None else [f"{memory / 1e9:.1f} GB of memory"]
+    known += [] if seconds is None else [duration(seconds)]
+    return f"about {' and '.join(known)}" if known else "what nobody can estimate for this architecture"
+
+
+def duration(seconds: float) -> str:
+    """Say a time in whole minutes, or in seconds."""
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{max(1.0, seconds):.0f} seconds"
+
+
 def available(device: str) -> float | None:
     """Return the bytes that are free: of the machine, a GPU, or all that a model is spread over; None if unknown."""
     if device != "cpu":

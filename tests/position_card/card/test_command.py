@@ -159,9 +159,23 @@ def test_a_damaged_measurement_is_named_and_force_replaces_it(carded, capsys):
 def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
     assert run("./my-model", "--dry-run") == 0
     said = capsys.readouterr().err
-    for named in ("my-model", "45,536", "float32", "cpu", "8 prompts of 12 tokens", "0.6 GB"):
+    for named in ("my-model", "45,536", "float32", "cpu", "8 prompts of 12 tokens of texts.jsonl", "0.6 GB"):
         assert named in said
+    for measure in ("replacement", "recall"):
+        assert f"- {measure} is left out: 0 " in said
     assert not list((here / "position-card").rglob("*.safetensors"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("", (32, None, 16)), ("--thorough", (64, 16, 16)), ("--thorough --replace 3 --prompts 9", (9, 3, 16))],
+)
+def test_budgets_are_those_that_were_typed(here, monkeypatch, typed, expected):
+    plan = Mock(side_effect=InputError("nothing is measured"))
+    monkeypatch.setattr(measuring, "plan_card", plan)
+    command.main(["./my-model", *TEXT[:2], *typed.split(), "--quiet"])
+    options = plan.call_args.args[2]
+    assert (options.prompts, options.replaced, options.recalled) == expected
 
 
 def test_a_model_that_fails_lets_the_other_be_measured(here, capsys):

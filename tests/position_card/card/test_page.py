@@ -29,6 +29,7 @@ FACTS = {
     "target": "the probability of the most likely next token",
     "before": ["<s>"],
     "asked": [8, 12, 64],
+    "left out": {"recall": "the model takes few tokens"},
     "longest": 16,
     "precision": "float32",
     "device": "cpu",
@@ -135,6 +136,7 @@ def test_what_turned_means_explain_of_a_kernel_is_told():
 @pytest.mark.parametrize(
     ("lengths", "facts", "begins", "named"),
     [
+        ((8, 12), {}, "recall", ("not measured: the model takes few tokens",)),
         ((8, 12), {}, "architecture", ("llama", "2 layers", "2 heads", "1,234,567")),
         ((8, 12), {}, "special tokens", ("`<s>`",)),
         ((12,), {"before": ["<|a|>", "`"]}, "special tokens", (r"`<\ | a\ | >` `` ` ``",)),

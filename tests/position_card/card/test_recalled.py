@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from position_card import measure
-from position_card.card import command, measurements, measuring, sentences
+from position_card.card import command, costs, measurements, measuring, sentences
 from position_card.card.card import Card
 from position_card.card.subject import Subject
 from position_card.measures import recall
-from position_card.measures.cost import LARGE, decoder_size
+from position_card.measures.cost import decoder_size
 from tests.position_card.card.conftest import VOCABULARY, llama
 from tests.refusals import refused
 
@@ -60,7 +60,8 @@ def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_w
     for name, table in without.tables.items():
         pd.testing.assert_frame_equal(table, mine.tables[name].head(len(table)))
     assert list(mine.tables["statistics"]["variant"][len(without.tables["statistics"]) :]) == ["recall"] * 3
-    assert "ecall" not in without.page
+    assert "| recall | not measured: 0 contexts were asked for |" in without.page
+    assert "Recall" not in without.page
     assert len(without.figure().axes) == len(mine.figure().axes) - 1 == 4
     mine.measurements.write(tmp_path / "kept")
     kept = Card(measurements.read(tmp_path / "kept"), 20)
@@ -76,14 +77,29 @@ def test_random_weights_recall_nothing(mine):
     assert ends["value"].isna().all()
 
 
+@pytest.mark.parametrize("parameters", [10**6, 10**12])
+def test_recall_is_asked_of_models_of_every_size(parameters, tokenizer_of_words, prose):
+    of = planned(tokenizer_of_words, prose, parameters)
+    assert len(of.contexts.token_ids) == measuring.RECALLED
+    assert "recall" not in of.omissions
+
+
 @pytest.mark.parametrize(
-    ("parameters", "asked", "count"),
-    [(LARGE, None, measuring.RECALLED), (LARGE + 1, None, 0), (LARGE + 1, 2, 2), (10**6, 0, 0)],
+    ("speed", "asked", "count"), [(1e6, None, 8), (1e3, None, 0), (1e3, 3, 3), (1e6, 0, 0), (1e6, 99, 8)]
 )
-def test_large_models_are_asked_where_it_is_wanted(parameters, asked, count, tokenizer_of_words, prose):
-    of = planned(tokenizer_of_words, prose, parameters, recalled=asked)
-    assert len(of.contexts.token_ids if of.contexts else []) == count
-    assert of.facts["without recall"] is None
+def test_tokens_are_replaced_where_time_allows(speed, asked, count, tokenizer_of_words, prose, monkeypatch, capsys):
+    """Of 13 million operations, at so many a second; of the 8 prompts there are."""
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_: speed)
+    of = planned(tokenizer_of_words, prose, replaced=asked)
+    of.announce()
+    assert of.replaced == count
+    assert ("replacement" in of.costs) == (count > 0)
+    said = [line for line in capsys.readouterr().err.splitlines() if "replacement" in line]
+    (line,) = said
+    assert f"{count} prompts of 12 tokens of text" in line if count else line.startswith("- replacement is left out: ")
+    if asked is None and not count:
+        assert re.search(r"would take \d+ minutes, .* 10 minutes .*--replace 8", line)
+        assert of.facts["left out"]["replacement"] in line
 
 
 @pytest.mark.parametrize(
@@ -96,16 +112,17 @@ def test_contexts_are_as_long_as_long_prompts(lengths, longest, n, tokenizer_of_
 
 
 def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
-    monkeypatch.setattr(measuring, "operations_per_second", lambda *_: 1.0)
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_: 1.0)
     one, three = (planned(tokenizer_of_words, prose, recalled=count) for count in (1, 3))
-    n, places, longest = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE, max(one.prompts)
-    forward = one.subject.size.pass_cost(longest, "float32", recomputed=False).operations / longest / 2  # of a token
-    assert three.seconds() - one.seconds() == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
+    n, places = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE
+    forward = one.subject.size.pass_cost(n, "float32", recomputed=False).operations / n / 2  # of a token
+    more = three.costs["recall"].seconds - one.costs["recall"].seconds
+    assert more == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
 
 
 def test_a_text_with_few_words_has_a_card_without_recall(here, capsys):
     assert command.main(TYPED) == 0
-    (why,) = re.findall(r"my-model is measured without recall: (.*64 words .* has 1.*)\n", capsys.readouterr().err)
+    (why,) = re.findall(r"- recall is left out: (.*64 words .* has 1.*)\n", capsys.readouterr().err)
     assert f"| recall | not measured: {why} |" in (here / "position-card/my-model/card.md").read_text()
     assert not (here / "position-card/my-model/measured/recalled.safetensors").exists()
 

@@ -1,0 +1,82 @@
+"""What measuring takes, known before any weight is read: memory, and time on this machine, of each measure of a card.
+
+Times are those of the pass that will run, from the time of a matrix product on this device.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from position_card.card.sentences import listed, recall_material
+from position_card.card.subject import Subject
+from position_card.card.texts import PromptSet
+from position_card.measures import replacement
+from position_card.measures.cost import BYTES, PROCESS, operations_per_second, taken
+
+TRIAL = 5  # times that the first context of recall is read, to find the cheapest way to ask about it
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one measure takes, and what it is measured on."""
+
+    material: str  # in words: how many prompts or contexts, how long, of what
+    bytes: float | None  # of memory; None where a pass cannot be counted
+    seconds: float | None
+
+    def __str__(self) -> str:
+        """Say all three."""
+        return f"{self.material}; {taken(self.bytes, self.seconds)}"
+
+
+def cost_of_gradients(
+    subject: Subject, prompts: Mapping[int, PromptSet], at_once: Mapping[int, int], text: str, *, recomputed: bool
+) -> Cost:
+    """Return what influence, lambda and attention of all prompts take, and their losses, with so many tokens at once.
+
+    Both mappings are by the length of the prompts.
+    """
+    size, precision = subject.size, subject.precision
+    counts = {n: len(prompt_set.tokens) for n, prompt_set in prompts.items()}
+    material = listed([f"{count} prompts of {n:,} tokens" for n, count in counts.items()]) + f" of {text}"
+    operations, logits = 0.0, 2 * max(prompts) * size.vocabulary  # of all tokens of a prompt, twice
+    needed = [PROCESS + (size.parameters + logits) * BYTES[precision]]
+    for n, count in counts.items():
+        cost = size.pass_cost(n, precision, recomputed=recomputed)
+        memory = size.memory(n, at_once[n], precision, recomputed=recomputed)
+        if cost is None or memory is None:
+            return Cost(material, None, None)
+        needed.append(memory)
+        head = 2 * size.width * size.vocabulary  # which all tokens have, for the loss
+        operations += count * (cost.operations + n * (_forward(subject, n) + head))
+    return Cost(material, max(needed), operations / operations_per_second(subject.device, precision))
+
+
+def cost_of_replacement(subject: Subject, count: int, n: int, text: str) -> Cost:
+    """Return what predictions take after so many prompts of n tokens, as they are and with other tokens."""
+    positions = replacement.chosen_positions(n, len(subject.before))
+    read = n + sum(n - position for position in positions)
+    return _cost_of_predictions(subject, f"{count} prompts of {n:,} tokens of {text}", count * read, n)
+
+
+def cost_of_recall(subject: Subject, count: int, n: int, asked: int) -> Cost:
+    """Return what predictions take after so many contexts of n tokens, and `asked` tokens of questions about each."""
+    material = f"{count} contexts of {recall_material(n)}"
+    return _cost_of_predictions(subject, material, (count + TRIAL) * n + count * asked, n)
+
+
+def _cost_of_predictions(subject: Subject, material: str, tokens: int, n: int) -> Cost:
+    """So many tokens in prompts of n of them, in float32, whatever the weights are, without a backward pass."""
+    size, precision = subject.size, subject.precision
+    if (cost := size.pass_cost(n, precision, recomputed=True)) is None:
+        return Cost(material, None, None)
+    widened = BYTES["float32"] * cost.largest if BYTES[precision] < BYTES["float32"] else 0
+    memory = PROCESS + size.parameters * BYTES[precision] + widened + cost.peak
+    seconds = tokens * _forward(subject, n) / operations_per_second(subject.device, "float32")
+    return Cost(material, memory, seconds)
+
+
+def _forward(subject: Subject, n: int) -> float:
+    """Operations of a token in a prompt of n, forward: of all passes a backward pass takes as many, or recomputes."""
+    cost = subject.size.pass_cost(n, subject.precision, recomputed=False)
+    assert cost is not None
+    return cost.operations / n / (3 if cost.streamed else 2)
