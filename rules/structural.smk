@@ -531,7 +531,9 @@ FILES |= {
         "What pretrained decoders recall of each place.",
         "structural.recall:recall_tables",
         {
-            "recalled": collect(RECALLED, model=[*EVIDENCE["pretrained"], *EVIDENCE["recall"]], n=RECALL["tokens"]),
+            "recalled": collect(
+                RECALLED, model=list(dict.fromkeys([*EVIDENCE["pretrained"], *EVIDENCE["recall"]])), n=RECALL["tokens"]
+            ),
             "profiles": collect(PRETRAINED_TABLE, model=EVIDENCE["pretrained"], table="profiles"),
         },
         INTERVALS,

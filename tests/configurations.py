@@ -43,6 +43,7 @@ def everything():
         "structural": ["bloom", "mpt"],
         "pretrained": ["rotary"],
         "curve": ["rotary"],
+        "recall": ["rotary"],
         "initialization": ["rotary"],
         "sink": ["rotary"],
     }
