@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -23,11 +22,10 @@ from position_bias.language_models.names import shown_name
 from position_bias.layernorm.checks import AT_STEP_0, DECODERS, OF_HUB, RANDOM_WEIGHTS, recency_of_models
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile, Tensors
-from position_card.drawing.intervals import band, counted, error_bars, from_to, marks_by, over_seeds
+from position_card.drawing.intervals import band, counted, error_bars, from_to, marked, marks_by, over_seeds
 from position_card.drawing.looks import (
     BLACK,
     BLUE,
-    DIVERGING,
     NORMS,
     ORANGE,
     PAIRS,
@@ -58,18 +56,14 @@ PROFILES = {  # of embeddings by position: a colour for each, a mark for where i
     "length rises": Look("length rises", BLUE, "^", "--", width=1.0),
     "length falls": Look("length falls", SKY, "v", "--", width=1.0),
 }
-MAP_NAMES = {"none": "without norm", "rms": "RMSNorm", "layer": "LayerNorm"}
+MAP_NAMES = {"none": "without norm", "rms": "with RMSNorm", "layer": "with LayerNorm"}
 CLOSED_FORM_NAMES = {"none": "no norm", "rms": "with norm"}
-MAPS = (0.075, 0.915)  # of the page from left to right, that score maps take
-SHARE_WITHIN = 0.95  # of the scores of a map, in the range of its colours
+SHADE_MARKS = ("o", "s", "^", "D", "v")  # of curves in shades, for print without colours
 DIRECTION = "← early | recent →"  # on an axis that runs upward
 OPEN: dict[str, Any] = {"markersize": 4, "markerfacecolor": "none", "markeredgewidth": 0.8}  # marks that may coincide
 KEYS_APART = 4  # between two Monte Carlo points along the keys
 UNIFORM = 0.5  # mean relative position of attention that is
 MARK_DISTANCE = 0.15  # layers, between the marks of two norms
-EARLY = 2  # the layer of a language model that is shown beside its last: the first that attention has written for
-BLOCKS = 64  # of a heatmap, at most, along each side
-SHARE_OF_COSINES = 0.98  # of a heatmap, in the range of its colours
 # Where no order is preferred:
 NO_ORDER: dict[str, Any] = {"color": REFERENCE, "linewidth": 0.7, "linestyle": ":", "zorder": 0}
 RECENCY, POSITION = f"recency\n{DIRECTION}", f"relative position\n{DIRECTION}"
@@ -92,40 +86,47 @@ RETRIEVAL = {
 
 
 def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequence[str] = ("none", "layer")) -> Figure:
-    """Which keys of a row score higher: mean scores by norm, layer (columns) and anisotropy (rows).
+    """Which keys score higher: mean scores of the last query by key, norm (rows), layer (columns) and anisotropy.
 
-    `maps` are `simulation.score_maps`, named norm/anisotropy. Colours are scores less the mean of their row over
-    earlier tokens. Every map has a scale of its own, in its upper triangle, since scores without norm grow with depth.
+    `maps` are `simulation.score_maps`, named norm/anisotropy. Curves are scores less their mean over the earlier keys.
+    Panels of a norm share a scale, since scores without norm grow with depth.
     """
     layers = len(next(iter(maps.values())))
-    panels_height = 0.76 + 0.78 * len(alphas)
-    label = "Mean attention scores less the mean of their row, by norm, layer and anisotropy"
-    figure = plt.figure(figsize=(PAGE, panels_height), layout="none", label=label)  # other layouts shift maps apart
-    legend(figure)
-    height = figure.get_figheight()
-    share = (MAPS[1] - MAPS[0]) / len(norms)
-    margin, top = 0.38 / height, (panels_height - 0.38) / height
-    for offset, norm in zip(MAPS[0] + share * np.arange(len(norms)), norms, strict=True):
-        right = offset + 0.96 * share
-        grid = figure.add_gridspec(
-            len(alphas), layers, left=offset, right=right, bottom=margin, top=top, wspace=0.2, hspace=0.3
-        )
-        rows = grid.subplots(sharex=True, sharey=True, squeeze=False)
-        for row, alpha in zip(rows, alphas, strict=True):
-            for axes, of_layer in zip(row, maps[f"{norm}/{alpha:g}"], strict=True):
-                image = _map(axes, of_layer)
-            row[0].tick_params(labelleft=norm == norms[0])
-            row[0].set_ylabel(rf"$\alpha = {alpha:g}$" + "\nquery" if norm == norms[0] else "", labelpad=-2)
-        for layer, axes in enumerate(rows[0], start=1):
-            axes.set_title(f"layer {layer}", pad=3)
-        middle = (offset + right) / 2
-        figure.text(middle, (panels_height - 0.05) / height, MAP_NAMES[norm], ha="center", va="top")
-        figure.text(middle, 0.04 / height, "key", ha="center", va="bottom")
-    bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, top - margin)), extend="both")
-    bar.set_ticks([-1, 0, 1], labels=["\N{MINUS SIGN}", "0", "+"])
-    bar.set_label("score less mean of row", labelpad=3)
+    looks = _shaded_looks(pd.Series(alphas), r"\alpha")
+    titles = {layer: f"layer {layer + 1}" for layer in range(layers)}
+    preferences = []
+    for norm in norms:
+        curves_of_norm = [scores_of_last_query(maps[f"{norm}/{alpha:g}"][-1]) for alpha in alphas]
+        preferences.append(f"{_preferred(curves_of_norm)} {MAP_NAMES[norm]}")
+    label = f"Keys that score higher in the last layer: {', '.join(preferences)}"
+    rows = {norm: MAP_NAMES[norm] for norm in norms}
+    figure, grid = panels(label, 0.5 + 1.35 * len(norms), titles, rows, x="key", sharex=True, sharey="row")
+    for (norm, layer), axes in grid.items():
+        axes.axhline(0, **NO_ORDER)
+        for place, (alpha, look) in enumerate(looks.items()):
+            curve = scores_of_last_query(maps[f"{norm}/{alpha:g}"][layer])
+            keys, style = np.arange(1, len(curve) + 1), look._replace(marker=SHADE_MARKS[place % len(SHADE_MARKS)])
+            axes.plot(keys, curve, **marked(style, range(place, len(keys), len(keys) // 3 + 1)))
+        axes.set_xticks([1, len(curve)])
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    figure.supylabel("score less mean of earlier keys")
+    figure.align_ylabels()
+    marks = zip(looks.values(), SHADE_MARKS * len(looks), strict=False)
+    legend(figure, [look._replace(marker=marker).entry() for look, marker in marks])
     draws(figure, ["Layer 2, norm", "Depth"])
     return figure
+
+
+def scores_of_last_query(scores: Array) -> Array:
+    """Return the scores [n, n] of the last query with the keys before it, less their mean: [n - 1]."""
+    earlier = scores[-1, :-1]
+    return np.asarray(earlier - earlier.mean())
+
+
+def _preferred(curves: Sequence[Array]) -> str:
+    """Say which keys score higher in all of these curves of scores by key."""
+    higher_last = [bool(curve[-1] > curve[0]) for curve in curves]
+    return "recent ones" if all(higher_last) else "either end's" if any(higher_last) else "early ones"
 
 
 def closed_form(table: pd.DataFrame) -> Figure:
@@ -268,44 +269,35 @@ def trained_decoders(table: pd.DataFrame, level: float) -> Figure:
 
 
 def pretrained(grams: list[TensorFile], level: float) -> Figure:
-    """Draw `recency_and_cosines` of the Grams of language models, of each model those of its last seed and step."""
-    cosines = {file.labels["model"]: file.read("gram")["gram"] for file in grams}
-    return recency_and_cosines(recency_of_models(grams), cosines, level)
+    """Draw `recency_by_layer` of the Grams of language models."""
+    (tokens,) = {file.read("gram")["gram"].shape[-1] for file in grams}
+    return recency_by_layer(recency_of_models(grams), tokens, level)
 
 
-def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level: float) -> Figure:
-    """Language models: recency of the cosines that attention reads by layer, and those of one model as heatmaps.
+def recency_by_layer(recency: pd.DataFrame, tokens: int, level: float) -> Figure:
+    """Language models: recency of the cosines that attention reads in prompts of so many `tokens`, by layer.
 
     `recency` is `checks.recency_of_models`, trained (solid) and untrained (dashed). Lines are seeds, bands
-    t-intervals over documents. `grams` are mean cosines [layers, n, n] by model; the heatmaps are those of the first
-    model: of an early layer and of the last, below the diagonal, less the mean of the row, in blocks.
+    t-intervals over documents.
     """
     looks = model_looks(recency["model"])
-    map_model, cosines = next(iter(grams.items()))
-    label = "Recency of the inputs of attention in language models by layer, with maps of one model"
-    figure = plt.figure(figsize=(PAGE, 3.6), label=label)
-    of_lines, of_maps = figure.subfigures(2, 1, squeeze=False).flat
-    lines = of_lines.subplots(1, len(looks), sharey=True, squeeze=False)[0]
-    maps = of_maps.subplots(1, 2)
-    for axes, (model, look) in zip(lines, looks.items(), strict=True):
-        of_model = recency[recency["model"] == model]
+    label = "Recency of the inputs of attention in language models, by layer"
+    titles = {model: shown_name(model) for model in looks}
+    figure, row = panels(label, 1.9, titles, y=RECENCY, sharey=True)
+    for model, look in looks.items():
+        axes, of_model = row[model], recency[recency["model"] == model]
         for (state, _), of_prompts in of_model.groupby(["state", "seed"]):
             of_documents = of_prompts.groupby(["document", "layer"])["value"].mean().reset_index()
             of_state = look._replace(line="--" if state == AT_STEP_0 else "-", width=1.0)
             band(axes, of_documents.rename(columns={"document": "seed"}), "layer", level, of_state)
-        axes.set_title(shown_name(model))
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         layer_axis(axes, of_model["layer"])
-    lines[0].set_ylabel(RECENCY)
-    for axes, layer in zip(maps, (min(EARLY, len(cosines)), len(cosines)), strict=True):
-        _cosines(axes, cosines[layer - 1])
-        axes.set_title(f"{shown_name(map_model)}, layer {layer}")
     seeds = counted(recency[recency["state"] != OF_HUB], "seed").replace("seed", "training seed")
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == AT_STEP_0).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
     numbers = (from_to(recency.groupby("model")[unit].nunique(), unit) for unit in ("prompt", "document"))
-    legend(figure, handles, settings=f"{len(cosines[0])} tokens, {' of '.join(numbers)}, {seeds}")
+    legend(figure, handles, settings=f"{tokens} tokens, {' of '.join(numbers)}, {seeds}")
     for model, state in recency[["model", "state"]].drop_duplicates().itertuples(index=False):
         draws(figure, [model], PRETRAINED if state == OF_HUB else "")
     return figure
@@ -348,29 +340,6 @@ def residual_name(residual: float) -> str:
     """What networks with x <- rho x + attention are called in a title."""
     names = {0.0: "without residual", 1.0: "with residual"}
     return rf"{names.get(residual, 'residual')} ($\rho = {residual:g}$)"
-
-
-def less_mean_of_row(scores: Array) -> Array:
-    """Scores below the diagonal less the mean of their row; NaN elsewhere."""
-    earlier = np.tri(len(scores), k=-1, dtype=bool)
-    means = (scores * earlier).sum(1) / np.maximum(earlier.sum(1), 1)
-    return np.where(earlier, scores - means[:, None], np.nan)
-
-
-def heatmap(axes: Axes, values: Array, limit: float, n: int) -> AxesImage:
-    """Draw values of n queries and keys, in colours from -limit to limit."""
-    image = axes.imshow(values, cmap=DIVERGING, vmin=-limit, vmax=limit, extent=(0.5, n + 0.5, n + 0.5, 0.5))
-    axes.set_xticks([1, n])
-    axes.set_yticks([1, n])
-    return image
-
-
-def _map(axes: Axes, scores: Array) -> AxesImage:
-    """Scores less the mean of their row, on a scale that few of them exceed."""
-    deviations = less_mean_of_row(scores)
-    size = np.nanquantile(np.abs(deviations), SHARE_WITHIN)
-    axes.text(0.97, 0.95, f"±{float(f'{size:.1g}'):g}", transform=axes.transAxes, ha="right", va="top")
-    return heatmap(axes, deviations / size, 1, len(scores))
 
 
 def _recursion(
@@ -423,24 +392,3 @@ def _losses(axes: Axes, table: pd.DataFrame, level: float, looks: Mapping[str, L
         axes.plot(losses["value"], losses["row"] + 0.2, "o", color=look.colour, markersize=2, alpha=0.6)
     axes.set(title="loss reached", xlabel="held-out loss (nats a token)", yticks=[], ylim=(len(looks) - 0.5, -0.5))
     axes.xaxis.set_major_locator(MaxNLocator(4))
-
-
-def _cosines(axes: Axes, gram: Array) -> None:
-    """A heatmap of the part that the mask lets through, in blocks, with a colour bar of its own."""
-    n = len(gram)
-    means = blocks(less_mean_of_row(gram), -(-n // BLOCKS))
-    image = heatmap(axes, means, float(np.nanquantile(np.abs(means), SHARE_OF_COSINES)), n)
-    axes.set_xlabel("key", labelpad=-4)
-    axes.set_ylabel("query", labelpad=-8)
-    bar = axes.figure.colorbar(image, ax=axes, aspect=14, fraction=0.08, pad=0.04, extend="both")
-    bar.set_label("cosine less mean of row")
-    bar.locator = MaxNLocator(4)
-    bar.update_ticks()
-
-
-def blocks(values: Array, size: int) -> Array:
-    """Means of blocks of size x size of a square matrix, without NaN; NaN where a block has nothing else."""
-    rest = -len(values) % size
-    whole = np.ma.masked_invalid(np.pad(values, (0, rest), constant_values=np.nan))
-    parts = whole.reshape(len(whole) // size, size, -1, size)
-    return np.ma.filled(parts.mean(axis=(1, 3)), np.nan)

@@ -154,7 +154,7 @@ def _shade(share: float) -> ColorType:
     return mpl.colormaps[SEQUENTIAL](0.2 + 0.78 * min(max(share, 0.0), 1.0))
 
 
-def side_by_side(looks: Mapping[str, Look], step: float) -> list[tuple[str, Look, float]]:
+def side_by_side(looks: Mapping[Any, Look], step: float) -> list[tuple[Any, Look, float]]:
     """Return every name, its look, and how far its marks stand aside, `step` apart and around 0."""
     middle = (len(looks) - 1) / 2
     return [(name, look, (index - middle) * step) for index, (name, look) in enumerate(looks.items())]

@@ -22,17 +22,19 @@ MODELS = ("falcon-rw-7b", "mpt-7b", "mpt-30b", "bloom-7b1", "bloom-176b")
 
 
 def scores():
-    """Scores that rise with the key under a norm, and fall without; rows differ in offset, and maps in scale."""
+    """Curves of the last query, which rise with the key under a norm and fall without, more in the second layer."""
     rows, keys = np.mgrid[:12, :12]
     scales, alphas, signs = np.array([1, 2]), (0, 0.4), {"none": -1, "layer": 1}
     given = {
-        f"{norm}/{alpha}": 7 * rows + sign * scales[:, None, None] * keys
+        f"{norm}/{alpha}": 7 * rows + sign * (1 + alpha) * scales[:, None, None] * keys
         for (norm, sign), alpha in product(signs.items(), alphas)
     }
-    above = np.where(keys < rows, keys - (rows - 1) / 2, np.nan)  # less the mean of the earlier keys
-    limit = np.nanquantile(np.abs(above), figures.SHARE_WITHIN)
-    maps = [Panel(image=sign * above / limit, limit=1) for sign in signs.values() for _ in product(alphas, scales)]
-    return figures.scores(given, alphas=alphas), [*maps, None]
+    above = np.arange(11) - 5  # less the mean of the earlier keys
+    panels = []
+    for sign, scale in product(signs.values(), scales):
+        lines = {(colour, "-"): sign * (1 + alpha) * scale * above for alpha, colour in shades(alphas).items()}
+        panels.append(Panel([*lines.values()], lines=lines))
+    return figures.scores(given, alphas=alphas), panels
 
 
 def closed_form():
@@ -105,7 +107,7 @@ def trained():
     return figures.trained_decoders(rows, LEVEL), [before, after, Panel(along=[*means, reached["value"]]), *grams]
 
 
-def recency_and_cosines():
+def recency_by_layer():
     """A panel for each model, with a line for each state and seed over documents; the first two prompts are of one."""
     states = (AT_STEP_0, "trained (step 300)")
     rows = table("value", model=MODELS, seed=range(2), state=states, prompt=range(4), layer=(1, 2, 3))
@@ -115,13 +117,7 @@ def recency_and_cosines():
         mine = [part for _, part in of(rows, model=model).groupby(["state", "seed"])]
         means = [over_seeds(part.assign(seed=part["document"]), "layer", LEVEL) for part in mine]
         panels.append(Panel([mean[["mean", "low", "high"]] for mean in means]))
-    grams = {model: np.random.default_rng(3).uniform(size=(3, 10, 10)) for model in MODELS}
-    for layer in (2, 3):
-        cosines = np.where(np.tri(10, k=-1), grams[MODELS[0]][layer - 1], np.nan)
-        with np.errstate(invalid="ignore"):
-            cosines -= np.array([np.nan, *(row[:place].mean() for place, row in enumerate(cosines[1:], 1))])[:, None]
-        panels.append(Panel(image=cosines, limit=np.nanquantile(np.abs(cosines), figures.SHARE_OF_COSINES)))
-    return figures.recency_and_cosines(rows, grams, LEVEL), [*panels, None, None]
+    return figures.recency_by_layer(rows, 10, LEVEL), panels
 
 
 def emergence():
@@ -136,5 +132,5 @@ def emergence():
     return figures.emergence(tests, LEVEL), [ends, along]
 
 
-MAKERS = (scores, closed_form, anisotropy, depth, moments, random_weights, trained, recency_and_cosines, emergence)
+MAKERS = (scores, closed_form, anisotropy, depth, moments, random_weights, trained, recency_by_layer, emergence)
 FIGURES = {make.__name__: make for make in MAKERS}
