@@ -16,12 +16,13 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from position_bias.postnorm import theory
-from position_bias.postnorm.runs import BINS, LANGUAGE, MINIMAL, SCHEMES, bin_of, part_of, vocabulary
-from position_card.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_by
+from position_bias.postnorm.runs import LANGUAGE, MINIMAL, SCHEMES, part_of, vocabulary
+from position_card.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_across
 from position_card.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
 from position_card.drawing.panels import curves, log_ticks, panels
 from position_card.drawing.shown import draws
-from position_card.drawing.style import COLUMN, PAGE
+from position_card.drawing.style import COLUMN
+from position_card.rollout.statistics import group_means
 
 TVD = "total variation distance"
 PRESENT = "tokens present $s$"
@@ -35,10 +36,8 @@ RATES = {  # of learning, under one scheme, whose colour both have: whether it d
     False: NORMS["peri"]._replace(name="constant rate", marker="o"),
     True: NORMS["peri"]._replace(name="decaying rate", marker="s", filled=False),
 }
-BIN_TICKS = (r"$\leq\! L$", "$2L$", "$4L$", r"$>\! 4L$")  # upper ends of BINS
 TASK_NAMES = {"complement": "$v = {}$", "maximum": "maximum of {}", "dyck": "Dyck({}, {})", "tomita": "Tomita {}"}
-COLUMNS = 5  # of panels of formal languages
-CHANCE = 0.5  # ROC AUC of a guess
+GAINS = {"tvd": "total variation distance", "auc": "ROC AUC"}
 
 
 def set_complement(tests: pd.DataFrame, level: float) -> Figure:
@@ -193,45 +192,51 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
 
 
 def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
-    """Maximum Retrieval and formal languages by bins of length, L the trained one, with a column for each task.
+    """Maximum Retrieval and formal languages beyond the trained length L: what placements gain over the first, pre.
 
-    Above, the distance to the target; below, the ROC AUC of words against near misses, which retrieval has not. Means
-    over the lengths of a bin, then over seeds, with t-intervals.
+    On the left the distance to the target, on the right the ROC AUC of words against near misses, which retrieval has
+    not. A line for each task; marks are means over lengths beyond L, then over seeds, less those of pre-norm in the
+    same seed, with t-intervals. Differences are signed so that right of 0 is better.
     """
-    tasks = [str(task) for task in tests["task"].unique()]
     schemes = present(tests["scheme"], LOOKS)
-    by_bin = tests[tests["quantity"].isin(["tvd", "auc"])]
-    by_bin = by_bin.assign(place=pd.Categorical(bin_of(by_bin["length"], by_bin["trained"]), BINS).codes)
-    blocks = [tasks[start : start + COLUMNS] for start in range(0, len(tasks), COLUMNS)]
-    columns = max(map(len, blocks))
-    label = "Distance to the target and ROC AUC on formal languages, by length and placement of norms"
-    size = (PAGE, 0.2 + 2.4 * len(blocks))
-    figure, grid = plt.subplots(2 * len(blocks), columns, figsize=size, squeeze=False, label=label)
-    auc_panels = []
-    for block, rows in zip(blocks, grid.reshape(len(blocks), 2, columns), strict=True):
-        rows[0, 0].set_ylabel("total variation\ndistance")
-        for task, (upper, lower) in zip(block, rows.T, strict=False):
-            distance, auc = (by_bin[(by_bin["task"] == task) & (by_bin["quantity"] == name)] for name in ("tvd", "auc"))
-            _bins(upper, distance, level, schemes)
-            upper.axhline(0, color="black", linewidth=0.6, zorder=0)
-            upper.yaxis.set_major_locator(MaxNLocator(3))
-            upper.set_title(_task_name(task))
-            (upper if auc.empty else lower).set_xlabel("length")
-            if len(auc):
-                _bins(lower, auc, level, schemes)
-                lower.axhline(CHANCE, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
-                lower.set_ylabel("" if any(axes.get_ylabel() for axes in rows[1]) else "ROC AUC")
-                auc_panels.append(lower)
-    for axes in grid.flat:
-        axes.set_visible(axes.has_data())
-    ends = [end for axes in auc_panels for end in axes.get_ylim()]
-    for axes in auc_panels:
-        axes.set_ylim(min(ends), max(ends))  # whole intervals, though no ROC AUC is above 1
-    figure.align_ylabels()
-    settings = f"{counted(by_bin)}; distances have a scale of their own in every panel"
-    legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], settings=settings)
+    base, *rest = schemes
+    gains = gains_over(tests, base, level)
+    tasks = {str(task): _task_name(str(task)) for task in tests["task"].unique()}
+    better = {quantity: f"{(rows['low'] > 0).sum()} of {len(rows)}" for quantity, rows in gains.groupby("quantity")}
+    quantities = {quantity: name for quantity, name in GAINS.items() if quantity in better}
+    counts = [f"in {better[quantity]} comparisons of {name}" for quantity, name in quantities.items()]
+    label = f"Beyond the trained length others beat {schemes[base].name}-norm {' and '.join(counts)}"
+    x = {
+        quantity: f"{name}, gain over {schemes[base].name}\n← worse | better →" for quantity, name in quantities.items()
+    }
+    figure, row = panels(label, 0.8 + 0.32 * len(tasks), dict.fromkeys(quantities, ""), x=x, sharey=True)
+    looks = {scheme: schemes[scheme] for scheme in rest}
+    for quantity, axes in row.items():
+        for scheme, look, aside in side_by_side(looks, 0.22):
+            rows = gains[(gains["scheme"] == scheme) & (gains["quantity"] == quantity)]
+            marks_across(axes, [list(tasks).index(task) + aside for task in rows["task"]], rows, "mean", look)
+        axes.axvline(0, color=REFERENCE, linewidth=0.7, zorder=0)
+        axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(tasks) - 0.5, -0.5)
+    axes.set_yticks(range(len(tasks)), list(tasks.values()))
+    settings = f"lengths beyond L, the trained one; {counted(tests)}; bars: {100 * level:g} % t-intervals over seeds"
+    legend(figure, [look.entry(linestyle="") for look in looks.values()], settings=settings)
     draws(figure, _names(tests, "task", "scheme"))
     return figure
+
+
+def gains_over(tests: pd.DataFrame, base: str, level: float) -> pd.DataFrame:
+    """Return what each other scheme gains over `base` in the same seeds, beyond the trained length.
+
+    Columns task, scheme, quantity, mean, low, high, n: of "tvd" how much smaller it is, of "auc" how much larger, with
+    intervals of `level` over seeds.
+    """
+    beyond = tests[(tests["length"] > tests["trained"]) & tests["quantity"].isin(GAINS)]
+    by_scheme = beyond.pivot_table(index=["task", "quantity", "seed"], columns="scheme", values="value", sort=False)
+    sign = np.where(by_scheme.index.get_level_values("quantity") == "tvd", -1, 1)
+    gains = by_scheme.drop(columns=base).sub(by_scheme[base], axis=0).mul(sign, axis=0)
+    rows = gains.melt(ignore_index=False, value_name="gain").reset_index()
+    return group_means(rows, ["task", "scheme", "quantity"], "gain", level)
 
 
 def stability(table: pd.DataFrame) -> Figure:
@@ -315,13 +320,6 @@ def _by_length(axes: Axes, table: pd.DataFrame, v: int, level: float) -> None:
     axes.axvspan(1, table["trained"].iloc[0], color="0.92", linewidth=0, zorder=-1)
     axes.set_xlim(1, v - 1)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-
-
-def _bins(axes: Axes, table: pd.DataFrame, level: float, schemes: dict[str, Look]) -> None:
-    """A quantity by bins of length."""
-    marks_by(axes, table, "place", level, "scheme", schemes, 0.2, linewidth=0.5, markersize=3)
-    axes.set_xticks(range(len(BINS)), BIN_TICKS)
-    axes.set_xlim(-0.5, len(BINS) - 0.5)
 
 
 def _median_and_range(axes: Axes, table: pd.DataFrame, quantity: str, look: Look) -> None:

@@ -5,10 +5,10 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
 from position_bias.postnorm import figures, theory
 from position_bias.postnorm.construction import distances
-from position_bias.postnorm.runs import BINS, bin_of
 from position_card.drawing.intervals import by_seed, over_seeds
 from tests.drawn import Panel, of
 from tests.figures.emergence import table
@@ -101,13 +101,15 @@ def languages(tasks=LANGUAGES, seeds=3, schemes=("pre", "post", "peri", "peri-in
 
 
 def formal_languages():
-    """Two rows of panels for every five tasks: distances, and below them ROC AUC, which one task has not."""
+    """Two panels of differences from pre-norm beyond the trained length, seed by seed; one task has no ROC AUC."""
     tests, panels = languages(), []
-    binned = tests.assign(place=pd.Categorical(bin_of(tests["length"], tests["trained"]), BINS).codes)
-    for start, quantity, column in product((0, 5), ("tvd", "auc"), range(5)):
-        task = LANGUAGES[start + column] if start + column < len(LANGUAGES) else ""
-        rows = of(binned, task=task, quantity=quantity)
-        panels.append(by_name(rows, "place") if len(rows) else Panel([]))
+    beyond = of(tests[tests["length"] > 4], quantity="tvd"), of(tests[tests["length"] > 4], quantity="auc")
+    for rows, sign in zip(beyond, (-1, 1), strict=True):
+        means = rows.groupby(["task", "scheme", "seed"])["value"].mean().unstack("scheme")
+        gains = sign * (means.drop(columns="pre").T - means["pre"]).T
+        by_task = gains.groupby("task")
+        half = t.ppf((1 + LEVEL) / 2, 2) * by_task.std() / np.sqrt(3)
+        panels.append(Panel(along=[by_task.mean(), by_task.mean() - half, by_task.mean() + half]))
     return figures.formal_languages(tests, LEVEL), panels
 
 
