@@ -9,7 +9,6 @@ import pandas as pd
 from position_bias.emergence.task import PAIRS, POSITIONS
 from position_card.rollout.statistics import group_means
 
-SHARES = ("accuracy", "in_context")  # quantities between 0 and 1, as are their means
 FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]
 COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
@@ -117,15 +116,13 @@ def accuracies(by_answer: pd.DataFrame, level: float) -> pd.DataFrame:
     return means.assign(low=means["low"].clip(lower=0), high=means["high"].clip(upper=1))
 
 
-def learning(tests: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Return the mean over seeds of every quantity of `curves` at every test (`summary`).
+def learning(tests: pd.DataFrame, pair: str, level: float) -> pd.DataFrame:
+    """Return the mean over seeds of the gap of a pair at every test (`summary`), in the column gap.
 
-    `tests` joins the tables of training. Intervals of shares end at 0 and at 1.
+    `tests` joins the tables of training.
     """
-    means = summary(curves(with_training_omega(tests)), [*CONFIGURATION, "iteration", "quantity"], "value", level)
-    shares = means["quantity"].isin(SHARES)
-    low, high = means["low"].clip(lower=0), means["high"].clip(upper=1)
-    return means.assign(low=means["low"].mask(shares, low), high=means["high"].mask(shares, high))
+    by_seed = curves(with_training_omega(tests)).rename(columns={"value": "gap"})
+    return summary(by_seed[by_seed["quantity"] == pair], [*CONFIGURATION, "iteration"], "gap", level)
 
 
 def gaps_over_last_tests(gaps: pd.DataFrame, last: int, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -58,15 +58,11 @@ GAP = r"accuracy gap $[a, b] - [b, a]$"
 DIRECTION = "← bias to later | to earlier →"  # on an axis that runs upward
 BRIEF_DIRECTION = "← later | earlier →"
 ACCURACY = "accuracy"
-LEARNING = {  # rows of panels: what the axis says, the quantities in it with their line styles
-    "loss (nats)": {"loss": "-"},
-    ACCURACY: {"accuracy": "-", "in_context": "--"},
-    f"first vs. middle gap\n{BRIEF_DIRECTION}": {"first-middle": "-"},
-    f"first vs. last gap\n{BRIEF_DIRECTION}": {"first-last": "-"},
-    f"middle vs. last gap\n{BRIEF_DIRECTION}": {"middle-last": "-"},
-}
+LEARNT = "first-last"  # the pair whose gap is shown along training
 LONG_TRAINING: Any = [["first-last", "first-middle", "end"], ["first-last", "middle-last", "end"]]
 MARKS = 4  # of a line, about
+ASIDE = 0.2  # positions of the answer, between the marks of two depths
+STEP_ASIDE = 0.008  # of an axis of iterations, between the marks of two depths
 PAPER = "paper"  # the scale of the tables in evidence/emergence/
 SETTINGS = {"printed": "as printed", "released": "as in the released code"}
 DIFFERENCES = (
@@ -259,7 +255,7 @@ def by_depth(
     """Figures 4, 5, 9 and 10: what depth does without bias in the training data, by encoding.
 
     The upper row has the gap of each pair against depth: mean, t-interval and every seed. The lower row has the
-    accuracy by position of the answer, with a line and its t-interval for each depth. Beside it stand chance among all
+    accuracy by position of the answer, with marks and t-intervals for each depth. Beside it stand chance among all
     labels and chance among those of the sequence. Shorter training is pale, without seeds and intervals; a depth of the
     paper that was not trained for long says so. `evidence_accuracy` has the tables of `by_position` beside `evidence`.
     """
@@ -274,10 +270,11 @@ def by_depth(
     for encoding in _encodings(summaries):
         _gaps_by_depth(grid["gap", encoding], gaps.select(encoding=encoding), depths)
         axes = grid[ACCURACY, encoding]
-        for _, look, curve in curves(_of_encoding(short_accuracy, encoding), "depth", _depth_looks(short_accuracy)):
-            _curve(axes, curve["answer"], curve.assign(low=np.nan), "accuracy", pale_look(look))
-        for _, look, curve in curves(_of_encoding(accuracy, encoding), "depth", _depth_looks(accuracy)):
-            _curve(axes, curve["answer"], curve, "accuracy", look)
+        for depth, look, aside in side_by_side(_depth_looks(accuracy, short_accuracy), ASIDE):
+            short, long = (_of_encoding(table, encoding) for table in (short_accuracy, accuracy))
+            short, long = short[short["depth"] == depth], long[long["depth"] == depth]
+            _points(axes, short["answer"] + aside, short.assign(low=np.nan), "accuracy", pale_look(look))
+            _points(axes, long["answer"] + aside, long, "accuracy", look)
         axes.set_xticks(sorted(accuracy["answer"].unique()))
     left_out = _left_out([axes for (row, _), axes in grid.items() if row == "gap"], gaps)
     lower_row = [axes for (row, _), axes in grid.items() if row == ACCURACY]
@@ -348,25 +345,26 @@ def printed_and_released(printed: list[pd.DataFrame], released: list[pd.DataFram
     return figure
 
 
-def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
-    """What is learnt when (ours): loss, accuracy and gaps against iterations, by encoding.
+def along_training(tests: pd.DataFrame, level: float) -> Figure:
+    """When networks prefer the first item to the last (ours): their gap against iterations, by encoding.
 
-    Each depth has a colour. Bands are t-intervals over seeds. Dashed is the share of answers that are some label of the
-    sequence.
+    Each depth has a colour and a mark; those of one test stand side by side. Bars are t-intervals over seeds.
     """
-    learning = accuracy_gaps.learning(tests, level)
-    encodings, rows = _encodings(learning), {name: name for name in LEARNING}
-    label = "Loss, accuracy and accuracy gaps during training, for each number of layers"
-    figure, grid = panels(label, 0.4 + 1.2 * len(rows), encodings, rows, sharex=True, sharey="row")
-    for (row, encoding), axes in grid.items():
-        _learning(axes, _of_encoding(learning, encoding), LEARNING[row])
-    in_context = Look("answers that are a label of the sequence", "black", "", "--").entry()
-    accuracies = [axes for (row, _), axes in grid.items() if row == ACCURACY]
-    references = _reference_lines(accuracies, for_vocabulary("gaussian", task))
-    for encoding in encodings:
-        _iterations(grid[list(rows)[-1], encoding], learning["iteration"].max())
-    _share_limits([axes for (row, _), axes in grid.items() if "gap" in row])
-    legend(figure, _depth_lines(learning), [in_context, *references], setting(learning))
+    learning = accuracy_gaps.learning(tests, LEARNT, level)
+    label = f"Gap of {_inline(LEARNT)} while networks learn, for each number of layers"
+    figure, row = panels(label, 2.2, _encodings(learning), y=f"{GAP}\n{DIRECTION}", sharey=True)
+    last = learning["iteration"].max()
+    for encoding, axes in row.items():
+        of_encoding = _of_encoding(learning, encoding)
+        for depth, look, aside in side_by_side(_depth_looks(of_encoding), STEP_ASIDE):
+            curve = of_encoding[of_encoding["depth"] == depth].sort_values("iteration")
+            places = (np.sqrt(curve["iteration"]) + (STEP_ASIDE + aside) * np.sqrt(last)) ** 2
+            _points(axes, places, curve, "gap", look)
+        axes.axhline(0, color="black", linewidth=0.6, zorder=0)
+        _iterations(axes, last)
+        axes.set_xlim(0, (1 + 4 * STEP_ASIDE) ** 2 * last)  # with all marks of the last test
+    settings = f"{setting(learning)}; {100 * level:g} % t-intervals over seeds"
+    legend(figure, _depth_lines(learning), settings=settings)
     return figure
 
 
@@ -486,14 +484,6 @@ def _gaps_by_depth(axes: Axes, gaps: Gaps, depths: Sequence[int]) -> None:
     axes.set_xlabel("depth (layers)")
 
 
-def _learning(axes: Axes, table: pd.DataFrame, styles: Mapping[str, str]) -> None:
-    """The quantities of a panel against iterations, a line a depth."""
-    for quantity, style in styles.items():
-        of_quantity = table[table["quantity"] == quantity].sort_values("iteration")
-        for _, look, curve in curves(of_quantity, "depth", _depth_looks(of_quantity)):
-            _curve(axes, curve["iteration"], curve, "value", look._replace(line=style))
-
-
 def _long_curves(axes: Axes, table: pd.DataFrame) -> None:
     """Gap of one pair against iterations, seeds thin and their mean bold."""
     looks = _depth_looks(table)
@@ -526,12 +516,10 @@ def _mean_and_interval(axes: Axes, at: float, summary: pd.DataFrame, look: Look)
     axes.plot(x, summary["gap"], look.marker, color=look.colour, markerfacecolor=look.inside, markersize=4, zorder=5)
 
 
-def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Look) -> None:
-    """A line with a few marks and its band, which one seed does not have."""
-    if table["low"].notna().any():
-        edge: dict[str, Any] = {"linewidth": 0.4, "edgecolor": look.colour}  # tells bands apart that lie on each other
-        axes.fill_between(at, table["low"], table["high"], facecolor=to_rgba(look.colour, 0.12), **edge)
-    axes.plot(at, table[value], **marked(look, _mark_places(len(table))))
+def _points(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Look) -> None:
+    """A thin line with a mark at each point, and bars, which one seed does not have."""
+    _intervals(axes, at, table, look.colour)
+    axes.plot(at, table[value], **marked(look._replace(width=0.7), range(len(table))))
 
 
 def _mark_places(points: int) -> list[int]:

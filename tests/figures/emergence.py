@@ -155,18 +155,14 @@ def released_code():
 
 
 def along_training():
+    """One gap, with the marks of each depth; of other gaps, of loss and of accuracy nothing is shown."""
     tests = trained(iterations=[0, 100, 1000, 2000], depth=[2, 4])
-    learning, panels = accuracy_gaps.learning(tests, LEVEL), []
-    rows = [("loss",), ("accuracy", "in_context"), *((pair,) for pair in PAIRS)]
-    for names, encoding in itertools.product(rows, ENCODINGS):
-        shown = learning[learning["quantity"].isin(names) & (learning["encoding"] == encoding)]
-        lines = {
-            (depth_colour(depth), style): of(shown, quantity=name, depth=depth)["value"]
-            for depth, (name, style) in itertools.product((2, 4), zip(names, ("-", "--"), strict=False))
-        }
-        levels = {"loss": [], "accuracy": CHANCES}.get(names[0], [0])
-        panels.append(Panel([shown[["value", "low", "high"]]], lines=lines, levels=levels))
-    return figures.along_training(tests, LEVEL, TASK), panels
+    learning, panels = accuracy_gaps.learning(tests, "first-last", LEVEL), []
+    for encoding in ENCODINGS:
+        shown = of(learning, encoding=encoding)
+        lines = {(depth_colour(depth), "-"): of(shown, depth=depth)["gap"] for depth in (2, 4)}
+        panels.append(Panel([shown[["gap", "low", "high"]]], lines=lines, levels=[0]))
+    return figures.along_training(tests, LEVEL), panels
 
 
 def long_training(depths, seeds):
