@@ -174,5 +174,5 @@ def test_a_column_has_smaller_type_and_no_ground(at, tmp_path):
     assert min(text.size for text in sight.texts) == pytest.approx(5)
     assert [fault for fault in legibility.faults(sight) if "of three" in fault and "meets" in fault] == []
     with Image.open(tmp_path / "figure.png") as drawn:
-        assert drawn.width / 200 == pytest.approx(3.3, abs=0.15)
+        assert drawn.width / style._SETTINGS["savefig.dpi"] == pytest.approx(3.3, abs=0.15)
         assert drawn.getpixel((0, 0))[3] == 0
