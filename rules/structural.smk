@@ -122,7 +122,7 @@ FIGURES |= {
         {"n": CURVE["tokens"][0]},
     ),
     "structural/recall": Row(
-        "Recall and influence by place in pretrained decoders: three measures (our addition).",
+        "Recall of pretrained decoders by eighth of the context, over its middle half (our addition).",
         "structural.figures_recall:recall",
         {"profiles": "results/recall/profiles.csv"},
     ),

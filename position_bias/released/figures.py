@@ -21,7 +21,6 @@ from position_card.core import artifacts
 from position_card.drawing import rollouts
 from position_card.drawing.intervals import marked
 from position_card.drawing.looks import (
-    GREEN,
     ORANGE,
     REFERENCE,
     VARIANTS,
@@ -41,7 +40,7 @@ PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].na
 SLOPES: dict[str, Literal["-", "--"]] = {"released": "-", "faithful": "--"}  # rule -> line
 CONTENT = {
     "none": VARIANTS["b"]._replace(name="(b), no content"),
-    "released": Look("(c), released content", GREEN, "^"),
+    "released": VARIANTS["c"]._replace(name="(c), released content", marker="^"),
     "faithful": Look("(c), faithful content", ORANGE, "s"),
 }
 ALLOWED = "where (d) may lie"

@@ -4,28 +4,26 @@ Trainings of a language model are told apart by the width of lines for each seed
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Literal
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from position_bias.language_models.names import shown_name
 from position_bias.structural import tables
 from position_card.core.artifacts import TensorFile, Tensors
 from position_card.drawing import rollouts
-from position_card.drawing.intervals import from_to
+from position_card.drawing.intervals import from_to, marked
 from position_card.drawing.looks import (
-    DIVERGING,
     REFERENCE,
     SKY,
-    UNREAD,
     VARIANTS,
     WINE,
     Look,
@@ -36,23 +34,28 @@ from position_card.drawing.looks import (
 from position_card.drawing.panels import curves, layer_axis, panels
 from position_card.drawing.rollouts import SHARE
 from position_card.drawing.shown import draws
-from position_card.drawing.style import COLUMN, PAGE
+from position_card.drawing.style import COLUMN
 from position_card.rollout import measurement
+from position_card.rollout.statistics import spearman
 
 BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
 STEP_MARKS = "osD^vP"  # of the steps of a training
 ESTIMATORS = ("frobenius", "none")  # the paper's, and that of what does not depend on lambda
 
 WHOLE, BEGINNING = "all tokens,\nlog scale", "the first tokens,\nlog scale"  # rows of panels
-NARROW = 1.0  # inches of a panel that has no room for an inset
 FIRST = 16  # tokens that have a panel of their own
 FINE = (0.7, 0.4)  # the same where many share a panel
-REPEATED = (0, (4, 2))  # dashes of a measurement that is shown again beside its predictions
-
-SHOWN = 0.99  # share of the deviations that the colours of a model span
-MODELS_ACROSS = 3
+REPEATED = (0, (4, 2))  # dashes of a measurement that is shown beside each of its predictions
+CONTENT = "(c) over (b)"
 
 Content = NDArray[np.float32]
+
+HEADS = {  # of a layer, and names of layers
+    name: Look(f"{name} head", colour, marker, line, width=0.8)
+    for name, colour, marker, line in zip(
+        ("first", "middle", "last"), shades(range(3)).values(), "os^", ("-", "--", ":"), strict=True
+    )
+}
 
 FORCES = {  # what a panel varies: its title, its axis
     "depth": ("4.2: depth", "layers"),
@@ -72,40 +75,48 @@ LEAST_SHOWN = 1e-3
 
 
 def fig1(profiles: pd.DataFrame) -> Figure:
-    """Figures 1 and 2: the three rollout variants beside the measured influence, a row of panels for each model.
+    """Figures 1 and 2: the three rollout variants over the measured influence, and what content changes in them.
 
-    `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). All panels have one
-    logarithmic scale, and repeat (d), dashed; the inset of each is linear, with limits of its own, as the paper draws
-    it. Every training seed has a line, and that of the first one is bold; bands are bootstrap intervals over documents.
-    Every panel has the uniform profile as a dotted line.
+    `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). Each model has a row
+    of panels: (a), (b) and (c), on one logarithmic scale, with (d) dashed, and (c) over (b). Every training seed has a
+    line, and that of the first one is bold; bands are bootstrap intervals over documents. Uniform is dotted.
     """
     shown = profiles[profiles["estimator"].isin(ESTIMATORS)]
-    models, titles = _by(shown, "model"), {variant: look.name for variant, look in VARIANTS.items()}
-    label = "Influence of each token on the next prediction: three rollouts and the measurement"
+    models, titles = _by(shown, "model"), {variant: VARIANTS[variant].name for variant in "abc"} | {CONTENT: CONTENT}
+    changes = {model: content_over_none(of_model) for model, of_model in models.items()}
+    most = max(np.exp(np.abs(np.log(change["value"])).max()) for change in changes.values())
+    label = f"Three rollouts over the measured influence; content changes rollout by a factor of at most {most:.3g}"
     rows = {model: shown_name(model) for model in models}
     figure, grid = panels(label, 0.3 + 1.25 * len(models), titles, rows, x="token position", sharex=True)
     lowest = shown.loc[shown["variant"].isin(["b", "c", "d"]), "low"].min()
     for model, of_model in models.items():
         by_variant = _by(of_model, "variant")
-        for variant, look in VARIANTS.items():
-            log = grid[model, variant]
-            rollouts.uniform(log, by_variant[variant]["position"].max() + 1)
-            if variant != "d":
-                for width, curve in seeds(by_variant["d"]):
-                    rollouts.line(log, curve, VARIANTS["d"].colour, width, REPEATED)
-            _curves(log, by_variant[variant], look)
-            if PAGE / len(titles) > NARROW:
-                linear = rollouts.inset(log)
-                _curves(linear, by_variant[variant], look)
-                rollouts.linear(linear, 2)
-            rollouts.logarithmic(log, lowest / 4, 1)  # (a) falls far below what any model shows
-            log.tick_params(labelleft=variant == "a")
+        for variant in "abc":
+            axes = grid[model, variant]
+            rollouts.uniform(axes, by_variant[variant]["position"].max() + 1)
+            for width, curve in seeds(by_variant["d"]):
+                rollouts.band(axes, curve, VARIANTS["d"].colour)
+                rollouts.line(axes, curve, VARIANTS["d"].colour, width, REPEATED)
+            _curves(axes, by_variant[variant], VARIANTS[variant])
+            rollouts.logarithmic(axes, lowest / 4, 1)  # (a) falls far below what any model shows
+            axes.tick_params(labelleft=variant == "a")
+        axes = grid[model, CONTENT]
+        axes.axhline(1, color=REFERENCE, linewidth=0.7, zorder=0)
+        for width, curve in seeds(changes[model]):
+            rollouts.line(axes, curve, VARIANTS["c"].colour, width)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
     figure.supylabel(f"{SHARE}, log scale")
-    repeated = "measured influence (d), repeated"
-    entries = [Line2D([], [], color=VARIANTS["d"].colour, linestyle=REPEATED, label=repeated), rollouts.uniform_entry()]
-    legend(figure, entries, settings=_setting(shown))
+    measured = Line2D([], [], color=VARIANTS["d"].colour, linestyle=REPEATED, label=VARIANTS["d"].name)
+    legend(figure, [measured, rollouts.uniform_entry()], settings=_setting(shown))
     draws(figure, map(str, models))
     return figure
+
+
+def content_over_none(profiles: pd.DataFrame) -> pd.DataFrame:
+    """Return (c) over (b) of one model at each position: columns checkpoint, position, value."""
+    keys = ["checkpoint", "position"]
+    without, with_content = (profiles[profiles["variant"] == name].set_index(keys)["value"] for name in "bc")
+    return (with_content / without.reindex(with_content.index)).reset_index()
 
 
 def fig3(profiles: pd.DataFrame) -> Figure:
@@ -173,74 +184,95 @@ def training(profiles: pd.DataFrame) -> Figure:
 
 
 def fig4(measured: list[TensorFile]) -> Figure:
-    """Figure 4: residual mixing lambda of every layer, by data set, on a logarithmic scale.
+    """Figure 4: residual mixing lambda of every layer by Eq. 1 (Frobenius norms), on a logarithmic scale.
 
-    Solid: Eq. 1 (Frobenius norms), with a band of two standard deviations over prompts; dashed: the mean per-token
-    ratio of the paper's first version. The first training seed has marks.
+    Shown is the first data set, with a band of two standard deviations over prompts. Below stands by which factor other
+    data sets, and the mean per-token ratio of the paper's first version, differ at most. The first training seed has
+    marks.
     """
     datasets: dict[str, dict[str, list[Tensors]]] = {}
     for file in measured:
         of_dataset = datasets.setdefault(file.labels["dataset"], {})
         of_dataset.setdefault(file.labels["model"], []).append(measurement.mixing(file))
-    by_model = [by_seed for models in datasets.values() for by_seed in models.values()]
-    every = [mixing for by_seed in by_model for mixing in by_seed]
-    looks = _named_looks(model for models in datasets.values() for model in models)
-    label = "Residual mixing by layer, by two estimators"
-    titles, y = {dataset: dataset for dataset in datasets}, r"residual mixing $\lambda$, log scale"
-    figure, row = panels(label, 2.1, titles, y=y, width=COLUMN if len(datasets) == 1 else PAGE, sharey=True)
-    for dataset, axes in row.items():
-        for model, by_seed in datasets[dataset].items():
-            for width, mixing in zip([BOLD, *[THIN] * len(by_seed)], by_seed, strict=False):
-                _mixing(axes, mixing, looks[model], width)
-        shapes = [mixing["frobenius"].shape for by_seed in datasets[dataset].values() for mixing in by_seed]
-        axes.set_title(f"{dataset}\n{from_to(prompts for prompts, _ in shapes)} prompts")
-        layer_axis(axes, (layers for _, layers in shapes))
-    lowest = min(values.mean(0).min() for mixing in every for values in mixing.values())
-    rollouts.logarithmic(axes, float(lowest) / 2)  # a band may reach below 0
-    estimators = [
-        Line2D([], [], color=REFERENCE, label="Frobenius ± 2 sd"),
-        Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="per token"),
+    dataset, models = next(iter(datasets.items()))
+    looks = _named_looks(models)
+    shown = {model: [mixing_by_layer(mixing) for mixing in by_seed] for model, by_seed in models.items()}
+    falls = [float(spearman(mixing["frobenius"], mixing.index)) for by_seed in shown.values() for mixing in by_seed]
+    label = f"Rank correlation of residual mixing with depth: {min(falls):.2f} to {max(falls):.2f}"
+    figure, axes = plt.subplots(figsize=(COLUMN, 2.3), label=label)
+    for model, by_seed in shown.items():
+        for width, mixing in zip([BOLD, *[THIN] * len(by_seed)], by_seed, strict=False):
+            _mixing(axes, mixing, looks[model], width)
+    every = [mixing for by_seed in shown.values() for mixing in by_seed]
+    layer_axis(axes, (len(mixing) for mixing in every))
+    rollouts.logarithmic(axes, min(float(mixing["frobenius"].min()) for mixing in every) / 2)  # a band may go below 0
+    axes.set_ylabel(r"residual mixing $\lambda$, log scale")
+    others = [
+        [mixing_by_layer(mixing)["frobenius"] for by_seed in of_models.values() for mixing in by_seed]
+        for of_models in datasets.values()
     ]
-    legend(figure, [*_entries(looks, linestyle="-"), *estimators], settings=_a_model(map(len, by_model)))
+    between = max(map(_largest_ratio, zip(*others, strict=True)))
+    estimators = max(_largest_ratio((mixing["frobenius"], mixing["token"])) for mixing in every)
+    prompts = from_to(len(mixing["frobenius"]) for by_seed in models.values() for mixing in by_seed)
+    settings = (
+        f"{dataset}, {prompts} prompts ± 2 sd, {_a_model(map(len, models.values()))}; "
+        f"{len(datasets)} data sets differ by a factor of at most {between:.3g}, means over tokens by {estimators:.3g}"
+    )
+    legend(figure, _entries(looks, linestyle="-"), settings=settings)
     draws(figure, map(str, looks))
     return figure
 
 
 def fig5(measured: list[TensorFile]) -> Figure:
-    """Figure 5: mean content logits of the first, middle and last layer (down) and head (across) of each model.
+    """Figure 5: mean content logits by distance, of the first, middle and last layer (rows) and head of each model.
 
-    Each file is of one training of a model. Each panel shows the deviation from its head's mean below the diagonal,
-    the background that cancels in the softmax (Prop. 4.5), and says in its corner how far the diagonal lies off it on
-    average; grey is that mean. If content were constant plus diagonal, panels would be grey but for one line. Rows
-    are queries.
+    Each file is of one training of a model. Values are those of `content_by_distance`, less the background that cancels
+    in the softmax (Prop. 4.5). If content were constant plus diagonal, all but those at distance 0 would be 0. The
+    title says in how many heads these are farthest from it.
     """
-    across = min(MODELS_ACROSS, len(measured))
-    down = -(-len(measured) // across)
-    panel = (PAGE / MODELS_ACROSS - 0.5) / 3
-    width = COLUMN if across == 1 else PAGE
-    label = "Mean content logits of the first, middle and last layer and head of each model"
-    figure = plt.figure(figsize=(width, down * (3 * panel + 1.0)), label=label)
-    parts = figure.subfigures(down, across, squeeze=False).flat
-    for part, file in zip(parts, measured, strict=False):
-        labels, content = file.labels, file.read("content")["content"]
-        layers, heads = (sorted({0, (size - 1) // 2, size - 1}) for size in content.shape[:2])
-        deviations = np.stack([[_deviation(content[layer, head]) for head in heads] for layer in layers])
-        limit = float(np.nanquantile(np.abs(deviations), SHOWN)) or 1.0  # content may be constant
-        rows = part.subplots(len(layers), len(heads), sharex=True, sharey=True, squeeze=False)
-        for row, layer, of_layer in zip(rows, layers, deviations, strict=True):
-            for axes, head, deviation in zip(row, heads, of_layer, strict=True):
-                image = _panel(axes, deviation, limit)
-                axes.set_title(f"head {head + 1}" if layer == layers[0] else "")
-            row[0].set_ylabel(f"layer {layer + 1}\nquery", labelpad=1)
-        for axes in rows[-1]:
-            axes.set_xlabel("key", labelpad=-6)
-        training_seed = tables.training(labels["checkpoint"]).replace("seed", "training seed ")
-        part.suptitle(f"{shown_name(labels['model'])}, {training_seed}")
-        bar = part.colorbar(image, ax=rows, location="bottom", extend="both", fraction=0.06, aspect=25)
-        bar.set_label("logits above background")
-        bar.outline.set_linewidth(0.4)
-    legend(figure)
+    contents = {_named_training(file.labels): file.read("content")["content"] for file in measured}
+    shown = {
+        (layer, name, head): content_by_distance(content[at_layer, at_head])
+        for name, content in contents.items()
+        for layer, at_layer in _representative(content.shape[0]).items()
+        for head, at_head in _representative(content.shape[1]).items()
+    }
+    outstanding = sum(bool(np.abs(values[0]) > np.abs(values[1:]).max()) for values in shown.values())
+    label = f"Content logits are farthest from their background on the diagonal in {outstanding} of {len(shown)} heads"
+    rows = {layer: f"{layer} layer" for layer in HEADS if any(layer == of for of, *_ in shown)}
+    titles = {name: name for name in contents}
+    size, x, y = 0.4 + 1.1 * len(rows), "distance to the key (tokens)", "logit above\nbackground"
+    figure, grid = panels(label, size, titles, rows, x=x, y=y, sharex=True, sharey="col")
+    for (layer, name), axes in grid.items():
+        axes.axhline(0, color=REFERENCE, linewidth=0.7, zorder=0)
+        for head, look in HEADS.items():
+            if (layer, name, head) in shown:
+                values = shown[layer, name, head]
+                axes.plot(values, **marked(look, range(len(values))))
+        bins = distance_bins(contents[name].shape[-1])
+        axes.set_xticks(
+            range(len(bins)), [f"{first}" if last == first + 1 else f"{first}-{last - 1}" for first, last in bins]
+        )
+        axes.tick_params(axis="x", labelrotation=90)
+    figure.align_ylabels()
+    heads = {head for *_, head in shown}
+    legend(figure, [look.entry() for head, look in HEADS.items() if head in heads])
     return figure
+
+
+def distance_bins(n: int) -> list[tuple[int, int]]:
+    """Return bins of the distances 0 to n - 1, each from its first one to before its end: 0, 1, 2 to 3, 4 to 7, ..."""
+    starts = [0, *(2**power for power in range(n.bit_length()) if 2**power < n)]
+    return list(pairwise([*starts, n]))
+
+
+def content_by_distance(logits: Content) -> NDArray[np.float64]:
+    """Return means of logits [n, n] over `distance_bins` of query less key, less their mean below the diagonal."""
+    n = len(logits)
+    distance = np.subtract.outer(np.arange(n), np.arange(n))
+    values = logits.astype(np.float64)
+    means = [values[(first <= distance) & (distance < last)].mean() for first, last in distance_bins(n)]
+    return np.array(means) - values[distance > 0].mean()
 
 
 def forces(table: pd.DataFrame) -> Figure:
@@ -364,31 +396,25 @@ def mixing_by_layer(mixing: Tensors) -> pd.DataFrame:
     return pd.DataFrame(columns, index=np.arange(1, by_prompt.shape[1] + 1))
 
 
-def _mixing(axes: Axes, mixing: Tensors, look: Look, width: float) -> None:
-    found = mixing_by_layer(mixing)
+def _mixing(axes: Axes, found: pd.DataFrame, look: Look, width: float) -> None:
     axes.fill_between(found.index, found["low"], found["high"], color=look.colour, alpha=0.25, linewidth=0)
     axes.plot(found.index, found["frobenius"], color=look.colour, linewidth=width)
     if width == BOLD:
         axes.plot(found.index, found["frobenius"], **rollouts.only_marks(look))
-    axes.plot(found.index, found["token"], "--", color=look.colour, linewidth=0.7)
 
 
-def _deviation(logits: Content) -> NDArray[np.float64]:
-    """Logits [n, n] less their mean below the diagonal; NaN above the diagonal."""
-    n = len(logits)
-    causal = logits.astype(np.float64)
-    causal[np.triu_indices(n, 1)] = np.nan
-    return causal - causal[np.tril_indices(n, -1)].mean()
+def _largest_ratio(values: Iterable[pd.Series]) -> float:
+    """Return by which factor curves differ at most from the first of them."""
+    first, *others = values
+    return float(max((np.exp(np.abs(np.log(other / first))).max() for other in others), default=1.0))
 
 
-def _panel(axes: Axes, deviation: NDArray[np.float64], limit: float) -> AxesImage:
-    n = len(deviation)
-    colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
-    # "none" embeds n x n pixels in PDF and SVG, sharp at every size; rasterizing would embed what the screen shows.
-    image = axes.imshow(deviation, cmap=colours, vmin=-limit, vmax=limit, interpolation="none")
-    shift = np.diagonal(deviation).mean()
-    axes.text(0.97, 0.98, f"${shift:+.2f}$", ha="right", va="top", transform=axes.transAxes)
-    axes.set_xticks([0, n - 1], ["0", str(n - 1)])
-    axes.set_yticks([0, n - 1], ["0", str(n - 1)])
-    axes.tick_params(length=2)
-    return image
+def _representative(size: int) -> dict[str, int]:
+    """Return the first, the middle and the last of so many layers or heads, by the names of HEADS; fewer have fewer."""
+    return {name: at for at, name in {size - 1: "last", (size - 1) // 2: "middle", 0: "first"}.items()}
+
+
+def _named_training(labels: Mapping[str, str]) -> str:
+    """The name of a model and the seed of its training."""
+    seed = tables.training(labels["checkpoint"]).replace("seed", "training seed ")
+    return f"{shown_name(labels['model'])}, {seed}"

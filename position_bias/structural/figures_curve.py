@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.drawing.intervals import error_bars, from_to, marks_across
-from position_card.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look, legend, model_looks, side_by_side
+from position_card.drawing.looks import MEASURES, REFERENCE, legend, model_looks, side_by_side
 from position_card.drawing.panels import log_ticks, panels
 from position_card.drawing.shown import draws
 from position_card.drawing.style import PAGE
 
 STEP = r"step of ([\d.]+) %"  # of networks whose effects are total variation
-MEASURES = {
-    "gradient": Look("gradients (a step of 1 %)", ORANGE, "s"),
-    "replacement": Look("replacement (the whole step)", BLACK, "o"),
-    "recall": Look("recall", GREEN, "^"),
+OF_EIGHTH = {  # trained decoders; copies with random weights are hollow
+    "gradient": MEASURES["influence"]._replace(name="gradients (a step of 1 %)"),
+    "replacement": MEASURES["replacement"]._replace(name="replacement (the whole step)", filled=True),
+    "recall": MEASURES["recall"]._replace(name="recall"),
 }
 PALE = 0.35  # opacity of copies with random weights
 ASIDE = 0.22  # lines between the marks of one model
@@ -42,7 +42,7 @@ def three_measures(table: pd.DataFrame, n: int) -> Figure:
     shown = shown[shown["model"].isin(models)]
     figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(shown, len(models)))
     places = dict(zip(models, range(len(models)), strict=True))
-    for name, look, aside in side_by_side(MEASURES, ASIDE):
+    for name, look, aside in side_by_side(OF_EIGHTH, ASIDE):
         for weights, opacity in (("trained", 1.0), ("random", PALE)):
             rows = shown[(shown["measure"] == name) & (shown["weights"] == weights)]
             at = rows["model"].map(places).astype(float) + aside
@@ -53,7 +53,7 @@ def three_measures(table: pd.DataFrame, n: int) -> Figure:
     axes.set_yticks(range(len(models)), [shown_name(model) for model in models])
     units = f"n = {from_to(shown['documents'].astype(int))} documents or contexts"
     told = f"{units}; bars: 95 % intervals; pale: random weights; no mark: recalls too little"
-    legend(figure, [look.entry(linestyle="") for look in MEASURES.values()], settings=told)
+    legend(figure, [look.entry(linestyle="") for look in OF_EIGHTH.values()], settings=told)
     draws(figure, models, PRETRAINED)
     return figure
 
@@ -109,7 +109,7 @@ def _of_steps(rows: pd.DataFrame) -> pd.DataFrame:
 def _finding(shown: pd.DataFrame, decoders: int) -> str:
     """In how many of the decoders that are drawn the first eighth outweighs the middle, by each measure."""
     above = shown[(shown["weights"] == "trained") & (shown["low"] > 1)].groupby("measure").size()
-    told = [f"by {'gradients' if name == 'gradient' else name} in {above.get(name, 0)}" for name in MEASURES]
+    told = [f"by {'gradients' if name == 'gradient' else name} in {above.get(name, 0)}" for name in OF_EIGHTH]
     window = f"The first eighth of {from_to(shown['n'])} tokens outweighs the middle"
     return f"{window} {', '.join(told)} of {decoders} decoders"
 

@@ -13,15 +13,15 @@ from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
 from position_bias.verdicts.rule import HOLDS
 from position_card.drawing.intervals import from_to, marks_across
-from position_card.drawing.looks import BLACK, BLUE, BROWN, GREEN, REFERENCE, Look, legend, side_by_side
+from position_card.drawing.looks import BLACK, BLUE, PINK, REFERENCE, Look, legend, side_by_side
 from position_card.drawing.panels import panels
 from position_card.drawing.shown import draws
 
 LATER = "pretrained, later: "  # how the names of these statistics begin
 ROLLOUTS = {  # by the names that predictions give them
     "content-free": Look("content-free (b)", BLUE, "o"),
-    "measured": Look("mean attention", BROWN, "^", filled=False),
-    "rotary": Look("by distance", GREEN, "s"),
+    "measured": Look("mean attention", PINK, "^"),
+    "rotary": Look("by distance", BLUE, "s", filled=False),
 }
 LAMBDA = {"token": Look("lambda by token less lambda by norms", BLACK, "D")}
 WASSERSTEIN, VARIATION, BY_LAMBDA = "W to influence", "total variation to influence", "W to influence by lambda"

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.drawing.intervals import marks_across
-from position_card.drawing.looks import BLACK, GREEN, REFERENCE, VERMILION, Look, legend, side_by_side
+from position_card.drawing.looks import MEASURES, REFERENCE, Look, legend, side_by_side
 from position_card.drawing.panels import log_ticks
 from position_card.drawing.shown import draws
 from position_card.drawing.style import PAGE
@@ -28,11 +28,15 @@ class MeasureRows(NamedTuple):
 
 
 TEXT = "dataset = scientific-packages; n = 256"  # the one on which all decoders were measured
-MEASURES = {  # by the names that predictions give them
-    "gradient": MeasureRows(Look("gradients, first word", VERMILION, "o"), ": log first / middle", TEXT),
-    "replacement": MeasureRows(Look("replacement, first word", BLACK, "s", filled=False), ": log first / middle", TEXT),
+BEGINNINGS = {  # by the names that predictions give them
+    "gradient": MeasureRows(MEASURES["influence"]._replace(name="gradients, first word"), ": log first / middle", TEXT),
+    "replacement": MeasureRows(
+        MEASURES["replacement"]._replace(name="replacement, first word"), ": log first / middle", TEXT
+    ),
     "recall": MeasureRows(
-        Look("recall, first eighth", GREEN, "^"), ": log first eighth / middle", "dataset = words; n = 128"
+        MEASURES["recall"]._replace(name="recall, first eighth"),
+        ": log first eighth / middle",
+        "dataset = words; n = 128",
     ),
 }
 ASIDE = 0.22  # lines between the marks of one decoder
@@ -45,11 +49,11 @@ def measures(checks: pd.DataFrame) -> Figure:
     drawn as ratios. Bars are 95 % intervals over documents or contexts. A place without a mark says nothing: where a
     decoder recalls too little, recall has no row.
     """
-    rows = {name: _of(checks, name, measure) for name, measure in MEASURES.items()}
+    rows = {name: _of(checks, name, measure) for name, measure in BEGINNINGS.items()}
     order = list(rows["gradient"].sort_values("measured")["model"])
     size = PAGE, 0.6 + 0.3 * len(order)
     figure, axes = plt.subplots(figsize=size, label=_finding(rows))
-    looks = {name: measure.look for name, measure in MEASURES.items()}
+    looks = {name: measure.look for name, measure in BEGINNINGS.items()}
     for name, look, aside in side_by_side(looks, ASIDE):
         places = [order.index(model) - aside for model in rows[name]["model"]]
         ratios = rows[name][["measured", "low", "high"]].apply(np.exp)
@@ -79,5 +83,5 @@ def _finding(rows: dict[str, pd.DataFrame]) -> str:
     told = []
     for name, of_measure in rows.items():
         ratios = np.exp(of_measure["measured"])
-        told.append(f"{MEASURES[name].look.name.partition(',')[0]} {ratios.min():.1f} to {ratios.max():.1f}")
+        told.append(f"{BEGINNINGS[name].look.name.partition(',')[0]} {ratios.min():.1f} to {ratios.max():.1f}")
     return f"Beginning of a prompt over its middle in pretrained decoders: {', '.join(told)}"

@@ -1,4 +1,4 @@
-"""Recall of pretrained decoders by place, beside the two measures of influence: tables of what is judged and drawn.
+"""Recall of pretrained decoders by place, and whether influence ranks places so: tables of what is judged and drawn.
 
 Contexts are the units, and are resampled. A decoder whose accuracy is below .2 recalls too little, and nothing is
 said of its places.
@@ -23,6 +23,7 @@ from position_card.rollout.parts import (
     RecallScores,
     above_prior,
     by_part,
+    eighths,
     ends_over_middle,
     is_able,
     middle_half,
@@ -35,7 +36,8 @@ NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared 
 SPLITS = 20  # random halves of the contexts, which tell how far noise hides the order of places
 INFLUENCES = ("gradient", "replacement")
 ROLLOUTS = ("rotary", "measured")  # that predict influence, by their names in the profiles
-PROFILES = ("model", "weights", "n", "measure", "place", "value", "low", "high")  # columns of what is drawn
+OF_INFLUENCE = ("model", "weights", "measure", "position", "value")  # columns that are read of profiles of influence
+PROFILES = ("model", "n", "contexts", "able", "eighth", "value", "low", "high")  # columns of what is drawn
 
 
 def recall_tables(
@@ -44,12 +46,12 @@ def recall_tables(
     """The tables of all decoders: `values`, which are judged (`checks.OF_DECODERS`), and `profiles` (PROFILES).
 
     `recalled` are files with the fields of `RecallScores`, labelled with model, n, cue and words; `profiles` are those
-    of `structural.pretrained`, a table for each decoder whose places are ranked. A place is a share of the prompt, from
-    0 to 1. What is drawn is over its mean in the middle half, of recall the probability.
+    of `structural.pretrained`, a table for each decoder whose places are ranked. What is drawn is the probability of
+    the right word in each eighth of the places, counted from 1, over its mean in the middle half.
     """
-    influence = _influence(pd.concat(profiles) if profiles else pd.DataFrame(columns=[*PROFILES, "position"]))
+    influence = _influence(pd.concat(profiles) if profiles else pd.DataFrame(columns=list(OF_INFLUENCE)))
     rows: list[tuple[Any, ...]] = []
-    curves = [influence[influence["measure"].isin(INFLUENCES)]]
+    curves = []
     for file in recalled:
         labels, scores = file.labels, RecallScores(**file.read())
         weights = resampled_weights(np.arange(len(scores.correct)), replicates, seed)
@@ -59,13 +61,14 @@ def recall_tables(
         rankings = (
             (statistic, measure, values if able else np.nan * values)
             for statistic, measure, values in _rankings(
-                above, _shares(labels), weights, of_model, halves(len(above), seed)
+                above, shares(labels), weights, of_model, halves(len(above), seed)
             )
         )
         compared = chain(logs_of_ends(scores, weights), _by_length(scores, labels["n"], weights), rankings)
         for statistic, network, values in compared:
             rows += _rows(labels, statistic, network, values, len(scores.correct))
-        curves.append(_profile(labels, weights @ above, level))
+        named = {"model": labels["model"], "n": labels["n"], "contexts": len(above), "able": able}
+        curves.append(_eighths(named, weights @ above, level))
     return {
         "values": pd.DataFrame(rows, columns=OF_DECODERS).round({"value": 6}),
         "profiles": pd.concat(curves, ignore_index=True),
@@ -143,7 +146,7 @@ def material(n: int) -> str:
     return WORDS if n <= passages.WORDS else PROSE
 
 
-def _shares(labels: dict[str, Any]) -> Array:
+def shares(labels: dict[str, Any]) -> Array:
     """Places as shares of the context [P], from 0 at the first to 1 at the last."""
     begins = passages.places(labels["n"], labels["cue"])
     return np.linspace(0, 1, len(begins)) if labels["n"] <= passages.WORDS else (begins - begins[0]) / np.ptp(begins)
@@ -160,11 +163,15 @@ def _influence(profiles: pd.DataFrame) -> pd.DataFrame:
     """What tokens weigh in the trained decoders, by measures and by rollouts, with places in place of positions."""
     trained = profiles[(profiles["weights"] == TRAINED) & profiles["measure"].isin((*INFLUENCES, *ROLLOUTS))]
     longest = trained.groupby("model")["position"].transform("max")
-    return trained.assign(place=trained["position"] / longest, n=longest + 1)[list(PROFILES)]
+    return trained.assign(place=trained["position"] / longest)[["model", "measure", "place", "value"]]
 
 
-def _profile(labels: dict[str, Any], excess: Array, level: float) -> pd.DataFrame:
-    over = excess / excess[:, middle_half(excess.shape[1])].mean(-1, keepdims=True)
+def _eighths(named: dict[str, Any], excess: Array, level: float) -> pd.DataFrame:
+    """Means of `excess` [1 + R, P] over each eighth that has a place, over that of the middle half."""
+    places = excess.shape[1]
+    parts = {number: part for number, part in enumerate(eighths(places), 1) if part.stop > part.start}
+    means = np.stack([excess[:, part].mean(-1) for part in parts.values()], axis=1)
+    over = means / excess[:, middle_half(places)].mean(-1, keepdims=True)
     low, high = percentile_interval(over[1:], level)
-    named = {"model": labels["model"], "weights": TRAINED, "n": labels["n"], "measure": "recall"}
-    return pd.DataFrame({**named, "place": _shares(labels), "value": over[0], "low": low, "high": high})[list(PROFILES)]
+    values = {"eighth": [*parts], "value": over[0], "low": low, "high": high}
+    return pd.DataFrame({**named, **values})[list(PROFILES)]

@@ -58,10 +58,10 @@ class Look(NamedTuple):
 VARIANTS = {  # of the rollout, and the measurement that they predict: Herasimchyk et al. 2026
     "a": Look("(a) attention only", BLACK),
     "b": Look("(b) residual-aware", BLUE),
-    "c": Look("(c) with content", GREEN),
+    "c": Look("(c) with content", SKY),
     "d": Look("(d) measured influence", VERMILION),
 }
-MEASURES = {  # of position bias in any decoder
+MEASURES = {  # of position bias in any decoder, in every figure of them
     "influence": Look("gradients", VARIANTS["d"].colour, "o"),
     "replacement": Look("replacement", BLACK, "D", "--", filled=False),
     "recall": Look("recall, eighths of the places", GREEN, "s", "-."),

@@ -15,6 +15,7 @@ from position_bias.structural import (
     figures_distances,
     figures_initialization,
     figures_measures,
+    figures_recall,
     initialization,
 )
 from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
@@ -59,11 +60,13 @@ def shown_of(rows, *variants):
 
 
 def fig1():
-    """Every seed of each model and variant, with (d) beside the others, and in a linear inset."""
+    """Every seed of each model and variant, with (d) beside them; and (c) over (b)."""
     given, panels = of(TRAINED, dataset="prose"), []
-    for model, variant in product(MODELS, "abcd"):
-        shown, measured = (shown_of(of(given, model=model), name) for name in (variant, "d"))
-        panels += [Panel([shown[ENDS], measured["value"]]), Panel([shown[ENDS]])]
+    for model in MODELS:
+        mine = of(given, model=model)
+        variants = {variant: shown_of(mine, variant) for variant in "abcd"}
+        panels += [Panel([variants[name][ENDS], variants["d"][ENDS]]) for name in "abc"]
+        panels.append(Panel([variants["c"]["value"].to_numpy() / variants["b"]["value"].to_numpy()]))
     return figures.fig1(given), panels
 
 
@@ -80,15 +83,14 @@ def fig3():
 
 
 def fig4():
-    rng, files, panels = np.random.default_rng(0), [], []
-    for dataset in DATASETS:
-        found = []
-        for model, _ in product(MODELS, SEEDS):
-            mixing = {name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)).astype(np.float32) for name in (PAPERS, OTHER)}
-            files.append(file({"dataset": dataset, "model": model}, **{f"mixing/{k}": v for k, v in mixing.items()}))
-            found.append(figures.mixing_by_layer(mixing))
-        panels.append(Panel(found, [np.arange(1, LAYERS + 1)]))
-    return figures.fig4(files), panels
+    """The first data set, by the paper's estimator."""
+    rng, files, found = np.random.default_rng(0), [], []
+    for dataset, model, _ in product(DATASETS, MODELS, SEEDS):
+        mixing = {name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)).astype(np.float32) for name in (PAPERS, OTHER)}
+        files.append(file({"dataset": dataset, "model": model}, **{f"mixing/{k}": v for k, v in mixing.items()}))
+        if dataset == DATASETS[0]:
+            found.append(figures.mixing_by_layer(mixing)[[PAPERS, "low", "high"]])
+    return figures.fig4(files), [Panel(found, [np.arange(1, LAYERS + 1)])]
 
 
 def training():
@@ -101,14 +103,19 @@ def training():
 
 
 def fig5(logits):
-    """The first, the middle and the last layer and head, less what is below the diagonal on average."""
-    rows, keys = ([0, 1, 3], [0, 2, 4]) if len(logits) > 1 else ([0], [0])
-    causal = np.where(np.tri(TOKENS), logits[np.ix_(rows, keys)].astype(float), np.nan)
-    below = causal[..., *np.tril_indices(TOKENS, -1)].mean(-1)
-    shown = (causal - below[..., None, None]).reshape(-1, TOKENS, TOKENS)
-    limit = np.nanquantile(np.abs(shown), figures.SHOWN) or 1.0
+    """The first, the middle and the last layer and head by distance, less what is below the diagonal on average."""
+    layers, heads = ([0, 1, 3], [0, 2, 4]) if len(logits) > 1 else ([0], [0])
+    distance, panels = np.subtract.outer(np.arange(TOKENS), np.arange(TOKENS)), []
+    bins = ([0], [1], [2, 3], [4, 5, 6, 7], [8, 9])
+    for layer in layers:
+        of_layer = logits[layer].astype(float)
+        means = [
+            [of_layer[head][np.isin(distance, part)].mean() - of_layer[head][distance > 0].mean() for part in bins]
+            for head in heads
+        ]
+        panels.append(Panel([means]))
     given = file({"model": "bloom", "checkpoint": "seed0/step9"}, content=logits)
-    return figures.fig5([given]), [*(Panel(image=image, limit=limit) for image in shown), None]
+    return figures.fig5([given]), panels
 
 
 def forces():
@@ -190,7 +197,7 @@ def distances():
 def measures():
     """Ratios of each measure; what is of another text, of two measures, or without a value is left out."""
     rng, rows = np.random.default_rng(0), []
-    for model, (name, measure) in product(("small", "large"), figures_measures.MEASURES.items()):
+    for model, (name, measure) in product(("small", "large"), figures_measures.BEGINNINGS.items()):
         row = {"model": model, "network": name, "other": np.nan, "statistic": "ours" + measure.statistic}
         rows.append(row | {"setting": f"model = {model}; {measure.setting}", "measured": rng.uniform(-1, 2)})
     given = pd.DataFrame(rows)
@@ -288,7 +295,14 @@ def by_step():
     return figures_curve.curve(given, 128), panels
 
 
-FIGURES = {make.__name__: make for make in (*MAKERS, three_measures)} | {
+def recall():
+    """Each eighth of two lengths of one decoder; the other one recalls too little of the longer contexts."""
+    given = table("value", model=("small", "large"), n=(64, 128), eighth=range(1, 9)).assign(contexts=16)
+    given = given.assign(able=given["model"] == "small", low=0.8 * given["value"], high=1.3 * given["value"])
+    return figures_recall.recall(given), [Panel([of(given, model=name)[ENDS]]) for name in ("small", "large")]
+
+
+FIGURES = {make.__name__: make for make in (*MAKERS, three_measures, recall)} | {
     "curve": by_step,
     "decisive": decisive,
     "fig5": partial(fig5, RANDOM),

@@ -10,7 +10,7 @@ from position_bias.verdicts.judge import ESTIMATE
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
 from position_card.rollout.statistics import resampled_weights, spearman
-from tests.drawn import assert_legible, numbers
+from tests.drawn import assert_legible
 from tests.unit.structural.conftest import PREDICTED
 
 C, P, CHANCE = 12, 32, 1 / 100
@@ -104,31 +104,29 @@ def test_long_contexts_say_which_end_wins_and_are_a_text_of_their_own(tmp_path):
     np.testing.assert_allclose(ends, np.log(1 / 4), atol=1e-6)
     np.testing.assert_allclose(values["words in prose", "log accuracy", "recall"], np.log(1 / 2), atol=1e-6)
     np.testing.assert_allclose(values["words in prose", "log last eighth / middle", "recall"], np.log(2), atol=1e-6)
-    places = found["profiles"]["place"].to_numpy()
+    np.testing.assert_allclose(found["profiles"]["value"], recalled[::10] / 0.2)
+    places = recall.shares({"n": 300, "cue": 3})
     assert (places[0], places[-1], len(places)) == (0, 1, 80)
     assert np.diff(places).max() > 3 * np.diff(places).min()  # pieces lie apart
 
 
 def test_what_is_drawn_is_over_its_mean_in_the_middle(tmp_path, influence):
     recalled = np.full(P, 0.1)
-    recalled[0] = 0.3
+    recalled[: P // 8] = 0.3
+    recalled[-1] = 0.2
     _, found = made([written(tmp_path / "a.safetensors", recalled)], influence)
-    profiles = found["profiles"].set_index(["measure", "place"])["value"]
-    assert profiles["recall", 0.0] == pytest.approx(3)
-    assert profiles["recall", 1.0] == pytest.approx(1)
-    assert profiles["gradient", 1.0] == 64
-    assert set(found["profiles"]["measure"]) == {"recall", "gradient", "replacement"}
-    assert found["profiles"]["place"].between(0, 1).all()
+    profiles = found["profiles"].set_index("eighth")
+    assert tuple(found["profiles"]) == recall.PROFILES
+    np.testing.assert_allclose(profiles["value"], [3, 1, 1, 1, 1, 1, 1, (3 + 2) / 4])
+    np.testing.assert_allclose(profiles["low"], profiles["high"])  # the noise of a context is the same at every place
+    assert set(profiles["contexts"]) == {C}
 
 
-def test_every_measure_of_every_decoder_is_drawn(tmp_path, influence, styled):
-    _, found = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.3, P))], influence)
+def test_the_figure_says_which_decoder_recalls_too_little(tmp_path, influence, styled):
+    _, found = made([written(tmp_path / "a.safetensors", np.full(P, 0.1), accuracy=0.0)], influence)
     figure = figures_recall.recall(found["profiles"])
+    assert figure.get_label() == "some recalls too little"
     assert_legible(figure)
-    for axes, measure in zip(figure.axes, figures_recall.MEASURES, strict=True):
-        rows = found["profiles"][found["profiles"]["measure"] == measure]
-        drawn = numbers(axes)
-        assert set(np.round(rows["value"], 9)) <= set(np.round(drawn, 9))
 
 
 def test_noise_of_few_contexts_does_not_hide_that_places_rank_alike():
