@@ -3,7 +3,6 @@
 from math import ceil
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -28,6 +27,8 @@ NODE = 13.0  # diameter in points
 OUTLINE: dict[str, Any] = {"markeredgecolor": "black", "markeredgewidth": 0.6}  # of a node
 ARC = 0.5  # height of an edge over half its length
 WEIGHT = "attention weight \N{MULTIPLICATION SIGN} readable tokens (1: uniform)"
+MINUS = "\N{MINUS SIGN}"
+LESS: dict[str, Any] = {"marker": "_", "s": 8, "linewidth": 0.5, "color": "black"}  # in keys of little attention
 DOUBLINGS = 3  # above and below uniform attention, that colours of maps span
 EDGE = "0.25"
 ROUNDING_NOTE = "rounding decides:\n$1/w = \\tau$"  # in a panel of a threshold and a window to match
@@ -68,8 +69,9 @@ def maps(maps: TensorFile) -> Figure:
     """Figures 7 and 12: attention under the causal mask alone, with a column for each layer.
 
     Above the mean over sequences, below one of them. Rows of a map are queries. Colours are weights times the number of
-    tokens that the query may read, so that uniform attention is grey in every row, on a scale of powers of two. The
-    file has maps of other networks, too; the first one without positional encoding is drawn.
+    tokens that the query may read, so that uniform attention is white in every row, on a scale of powers of two; less
+    than half of it has a minus sign, for print without colours. The file has maps of other networks, too; the first one
+    without positional encoding is drawn.
     """
     labels, tensors = maps.labels, maps.read("mean", "example")
     index = next(index for index, member in enumerate(labels["members"]) if member["encoding"] == "none")
@@ -83,11 +85,13 @@ def maps(maps: TensorFile) -> Figure:
         label, 2 * side + 0.4, titles, rows, x="token read (key)", sharex=True, sharey=True, layout="compressed"
     )
     readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
-    colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
+    colours = DIVERGING.with_extremes(bad=UNREAD)
     names, step = token_names(n), ceil(n * 1.3 * TYPE / 72 / side)
     for (kind, layer), axes in grid.items():
         doublings = np.log2(np.maximum(kinds[kind][layer] * readable, 2.0 ** (-2 * DOUBLINGS)))
         image = axes.imshow(doublings, cmap=colours, vmin=-DOUBLINGS, vmax=DOUBLINGS, interpolation="none")
+        rows_below, keys_below = np.nonzero(doublings < -1)
+        axes.scatter(keys_below, rows_below, **LESS)
         axes.spines[:].set_visible(False)
         axes.tick_params(length=1.5, width=0.4, pad=1)
         axes.set_xticks(range(0, n, step), names[::step])
@@ -95,7 +99,7 @@ def maps(maps: TensorFile) -> Figure:
     bar = figure.colorbar(image, ax=list(grid.values()), aspect=35, fraction=0.04, shrink=0.92, extend="both")
     ticks = range(-DOUBLINGS, DOUBLINGS + 1)
     bar.set_ticks(list(ticks), labels=[f"{2.0**power:g}" for power in ticks])
-    bar.set_label(WEIGHT)
+    bar.set_label(f"{WEIGHT}; {MINUS}: below 0.5")
     bar.outline.set_linewidth(0.4)
     omega = "training" if labels["vocabulary"] == "fixed" else "none"  # the first of the task's
     legend(figure, settings=networks(labels["vocabulary"], omega, labels["residual"]))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
@@ -27,8 +28,9 @@ BROWN, GREY, YELLOW, SKY = "#ca9161", "#949494", "#ece133", "#56b4e9"
 INDIGO, ROSE, OLIVE, WINE, TEAL = "#332288", "#cc6677", "#999933", "#882255", "#44aa99"
 VIOLET, TAN, AMBER = "#5243a8", "#b88a6c", "#ecab2e"
 
-SEQUENTIAL, DIVERGING = "viridis_r", "cividis_r"  # of numbers, and of numbers around 0; both the larger, the darker
-UNREAD = "white"  # keys of a map that the mask hides, unlike any colour of either
+SEQUENTIAL = "viridis_r"  # of numbers: the larger, the darker
+DIVERGING = LinearSegmentedColormap.from_list("around 0", [AMBER, "white", INDIGO])  # of numbers around 0
+UNREAD = "0.85"  # keys of a map that the mask hides
 TITLE = 0.83  # of the page is as wide as a title may be in plain letters; it is printed in bold ones
 AROUND = 6 / 72  # inches that the layout leaves above and below it, and other entries outside panels
 DEEPEST = 10  # layers, the dark end of the shades of depth

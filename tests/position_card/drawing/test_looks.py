@@ -45,13 +45,18 @@ def test_a_model_that_nobody_knows_has_a_look_of_its_own():
 GREY = np.array([0.299, 0.587, 0.114])  # how light red, green and blue print
 
 
-@pytest.mark.parametrize("name", [looks.SEQUENTIAL, looks.DIVERGING])
-def test_maps_can_be_read_without_colours(name):
-    lightness = mpl.colormaps[name](np.linspace(0, 1, 50))[:, :3] @ GREY
+def test_numbers_can_be_read_without_colours():
+    lightness = mpl.colormaps[looks.SEQUENTIAL](np.linspace(0, 1, 50))[:, :3] @ GREY
     assert (np.diff(lightness) < 0).all()
     for numbers in (2, 5):
         lightness = [to_rgb(colour) @ GREY for colour in looks.shades(range(numbers)).values()]
         assert -np.diff(lightness).max() > 0.3 / numbers
+
+
+def test_numbers_around_0_are_white_there_and_paler_below_than_above():
+    below, around, above = looks.DIVERGING([0.0, 0.5, 1.0])[:, :3] @ GREY
+    assert around > 0.98
+    assert above < 0.3 < 0.6 < below < 0.8  # a mark in black can be read on the colour below 0
 
 
 def test_depths_have_colours_and_marks_of_their_own():
