@@ -90,7 +90,7 @@ FIGURES |= {
         {"profiles": collect(PROFILES, **EVERYWHERE, n=LONG)},
     ),
     "structural/fig4": Row(
-        "Figure 4: residual mixing across layers, with a panel for each data set.",
+        "Figure 4: residual mixing across layers, and by how much data sets and estimators differ.",
         "structural.figures:fig4",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
     ),
