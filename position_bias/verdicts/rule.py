@@ -25,7 +25,7 @@ NO_EFFECT: Word = "no effect"
 FAILS: Word = "fails"
 UNDECIDED: Word = "undecided"
 UNTESTABLE: Word = "not testable here"
-ERRATUM = "erratum"  # what FAILS is called of a constant, a step of a proof or a released number with a corrected one
+ERRATUM = "erratum"  # what FAILS is called of a printed constant, a step of a proof or a released number
 MEANING: Mapping[str, str] = {
     HOLDS: "as many rows as the claim needs lie beyond their bounds by more than the margin",
     MOSTLY: "more than half of the rows do, but in some the effect is shown not to exceed the margin",
@@ -34,7 +34,7 @@ MEANING: Mapping[str, str] = {
     FAILS: "enough comparisons contradict the claim, by more than the margin, that it cannot hold",
     UNDECIDED: "the intervals leave open which of these is so, or rows are missing",
     UNTESTABLE: "no row with an interval speaks of the claim at any scale, or no run so far could show the effect",
-    ERRATUM: "a printed constant, a step of a proof or a released number does not hold, and a corrected one does",
+    ERRATUM: "a printed constant, a step of a proof or a released number does not hold as it stands",
 }
 WORDS: tuple[Word, ...] = (HOLDS, MOSTLY, MIXED, NO_EFFECT, FAILS, UNDECIDED, UNTESTABLE)
 DECISIONS = (HOLDS, FAILS, NO_EFFECT, MOSTLY, MIXED)  # the words that a p-value supports, in the order of trying

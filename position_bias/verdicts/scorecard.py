@@ -5,7 +5,7 @@ scale with rows that have an interval is the verdict. Rows that another scale ha
 claim of all its rows can fail without them, and cannot hold.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ COMPARISON_COLUMNS = (
 )
 MOST_NAMED = 3  # missing rows or exceptions that a sentence names
 UNITS = {SEED: "seeds", MODEL: "documents"}  # what more of would decide
+ANY = (rule.CONTRARY, rule.SHORT)  # regions that a model is in where any quantity of it is; in others all are
 CONTEXTS = "contexts"  # in place of documents, where names are recalled
 
 
@@ -157,11 +158,30 @@ def judge_scale(claim: Claim, rows: pd.DataFrame, missing: list[str], level: flo
     quorum = rule.quorum(claim.form, len(parts))
     ranks = {rule.BEYOND: quorum, rule.WITHIN: len(parts)}
     rank = ranks.get(region, len(parts) - quorum + 1) - len(missing) * (word == UNDECIDED)
-    candidates = np.flatnonzero(speaks) if speaks.any() else np.arange(len(rows))
-    order = candidates[np.lexsort((p[candidates, region], confirming[candidates, region]))]
-    decisive = rows.iloc[order[min(max(rank, 1), len(order)) - 1]]
+    candidates = (speaks if speaks.any() else pd.Series(True, rows.index)).to_numpy()
+    pairs = [values[candidates] for values in (confirming, p)]
+    decisive = _decisive(claim, rows[candidates], pairs, region, max(rank, 1))
     verdict = rule.ERRATUM if claim.kind == ERRATA and word == FAILS else word
     return Judgement(verdict, rows.assign(word=row_words, short=short), missing, len(parts), decisive)
+
+
+def _decisive(claim: Claim, rows: pd.DataFrame, pairs: Sequence[Array], region: int, rank: int) -> pd.Series:
+    """Return the row that a word hangs on: the one of this rank in a region, or the last, where there are fewer.
+
+    `pairs` are p-values of the rows `[rows, 4]` where what was seen confirms nothing, and as they are. Where the claim
+    counts models, it is a row of the model of this rank: the one that its own p-value is.
+    """
+    if claim.unit == MODEL:
+        confirming, plain = (_by_model(rows, values)[region] for values in pairs)
+        ranked = confirming.index[np.lexsort((plain, confirming))]
+        of_model = (rows["model"].fillna("") == ranked[min(rank, len(ranked)) - 1]).to_numpy()
+        rows, p = rows[of_model], pairs[1][of_model]
+        by_quantity = _by_quantity(rows, p)[region]
+        found = by_quantity.idxmin() if region in ANY else by_quantity.idxmax()
+        of_quantity = np.array([name == found for name in _quantities(rows)])
+        return rows[of_quantity].iloc[int(p[of_quantity, region].argmax())]
+    order = np.lexsort([p[:, region] for p in reversed(pairs)])
+    return rows.iloc[order[min(rank, len(order)) - 1]]
 
 
 def _speaks(claim: Claim, rows: pd.DataFrame) -> pd.Series:
@@ -198,7 +218,7 @@ def _confirming(rows: pd.DataFrame, p: Array) -> Array:
 
 def _parts(claim: Claim, rows: pd.DataFrame, p: Array, missing: int) -> Array:
     """The p-values of what the form counts, rows or models, of those of rows; 1 for each that is missing."""
-    return np.concatenate([_by_model(rows, p) if claim.unit == MODEL else p, np.ones((missing, p.shape[1]))])
+    return np.concatenate([_by_model(rows, p).to_numpy() if claim.unit == MODEL else p, np.ones((missing, p.shape[1]))])
 
 
 def _word(claim: Claim, rows: pd.DataFrame, p: Array, level: float, missing: int = 0) -> str:
@@ -222,14 +242,21 @@ def _of_unseen_models(rows: pd.DataFrame) -> NDArray[np.bool_]:
     return (rows["seen_before"].groupby(rows["model"].fillna("")).transform("max") == 0).to_numpy()
 
 
-def _by_model(rows: pd.DataFrame, p: Array) -> Array:
-    """P-values of each model, `[models, 4]`: all that is predicted of it, each by all of its seeds and data sets."""
-    of_rows = pd.DataFrame(p, index=rows.index)
-    alike = of_rows.groupby([rows[name].fillna("") for name in ("model", "statistic", "network", "other")]).max()
-    models = alike.groupby(level="model")
+def _quantities(rows: pd.DataFrame) -> pd.MultiIndex:
+    """Return what each row is of: rows of one model that differ in seeds, data sets or lengths are of the same."""
+    return pd.MultiIndex.from_frame(rows[["model", "statistic", "network", "other"]].fillna(""))
+
+
+def _by_quantity(rows: pd.DataFrame, p: Array) -> pd.DataFrame:
+    """P-values of each quantity of a model, regions across, each by all of its seeds, data sets and lengths."""
+    return pd.DataFrame(p, index=_quantities(rows)).groupby(level=[*range(4)]).max()
+
+
+def _by_model(rows: pd.DataFrame, p: Array) -> pd.DataFrame:
+    """P-values of each model, regions across, from its quantities: all of them in a region, or any of those in ANY."""
+    models = _by_quantity(rows, p).groupby(level="model")
     all_of_it, any_of_it = models.max(), models.min().mul(models.size(), axis=0).clip(upper=1)
-    regions = {rule.BEYOND: all_of_it, rule.CONTRARY: any_of_it, rule.SHORT: any_of_it, rule.WITHIN: all_of_it}
-    return np.column_stack([of_models[region] for region, of_models in regions.items()])
+    return pd.DataFrame({region: any_of_it[region] if region in ANY else all_of_it[region] for region in all_of_it})
 
 
 def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:

@@ -251,6 +251,19 @@ def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(scale_free_checks):
     assert found == {name: word[CLAIMS[name].kind] if name in REFUTED else "holds" for name in found}
 
 
+def test_beside_a_printed_step_that_fails_a_corrected_one_holds(scale_free_checks):
+    steps = scale_free_checks["emergence/theorems"]
+    errata = [name for name, claim in CLAIMS.items() if claim.kind == "errata"]
+    failing = steps[(steps["verdict"] == "fails") & steps["claim"].isin(errata)]
+    corrected = steps[steps["network"] == "corrected"].groupby("statistic")["verdict"].agg(set)
+    by_distance = steps[steps["statistic"] == "Lemma 4.6: logits"]["verdict"]
+    found = {**corrected, "Lemma 4.6: one constant": set(by_distance)}  # there the corrected bounds have no constant
+    assert len(failing) > 5
+    assert {name: found.get(name) for name in failing["statistic"]} == {
+        name: {"holds"} for name in failing["statistic"]
+    }
+
+
 def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
     sets, words = (postnorm_world.swapped("pre", "post", postnorm_world.WORLD[name]) for name in ("sets", "languages"))
     swapped = postnorm_world.judged(**postnorm_world.WORLD | {"sets": sets, "languages": words})

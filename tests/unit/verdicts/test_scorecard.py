@@ -162,6 +162,31 @@ def test_a_model_counts_once_and_its_measurements_must_agree():
     assert judged(*several, other_part, claim=claim_of_form("all", "model"))["verdict"] == "fails"
 
 
+STRONG, WEAK = (0.5, 0.02), (0.075, 0.05)  # both beyond
+
+
+@pytest.mark.parametrize(
+    ("form", "found", "verdict", "decides"),
+    [
+        # two of three models must hold: two rows of a alone are more surely beyond than the row of b
+        ("most", {"a x": STRONG, "a y": UP, "b z": WEAK, "c x": DOWN}, "holds", "b z"),
+        ("most", {"a x": UP, "a y": WEAK, "b x": STRONG, "c x": DOWN}, "holds", "a y"),
+        ("all", {"a x": STRONG, "b x": WEAK, "b y": UP}, "holds", "b x"),
+        # one part that is contrary is enough; of its two measurements that one decides which says less
+        ("all", {"a x": (-0.9, 0.01), "a x again": DOWN, "a y": OPEN}, "fails", "a x again"),
+        ("most", {"a x": DOWN, "a y": (-0.9, 0.01), "b z": (-0.9, 0.02), "c x": UP}, "fails", "b z"),
+        ("can", {"a x": (0.0, 0.004), "b x": NULL, "b y": (0.0, 0.004)}, "no effect", "b x"),
+        ("all", {"a x": OPEN, "a y": STRONG, "b x": STRONG}, "undecided", "a x"),
+    ],
+)
+def test_a_claim_on_models_shows_the_model_that_decides(form, found, verdict, decides):
+    measured = [
+        {**check(*value, n=100, quantity=name[2], model=name[0]), "quantity": name} for name, value in found.items()
+    ]
+    said = judged(*measured, claim=claim_of_form(form, "model"))
+    assert (said["verdict"], said["quantity"]) == (verdict, decides)
+
+
 def test_the_seeds_that_suffice_are_counted():
     near, far = check(0.011, 0.06), check(0.05, 0.06, quantity="another gap")
     assert judged(near, far)["would decide"] == NEAR
