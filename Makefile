@@ -4,7 +4,7 @@ BIN := .venv/bin
 # two processes of one thread each: threads of both would wait for each other on two cores
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install all test test-all unit-and-workflow every-test unit workflow test-card test-gpu check docs keep manifest wheel size benchmark site clean help
+.PHONY: install all test test-all unit-and-workflow every-test unit workflow test-card test-gpu check docs keep notebook manifest wheel size benchmark site clean help
 
 install: .venv/installed  ## both packages and everything that they need, into .venv
 
@@ -75,6 +75,10 @@ size:  ## lines that are maintained, those of tests, and what the registries hol
 	@git ls-files -- 'tests/*.py' ':!tests/mutants' | xargs cat | wc -l | xargs echo "tests:"
 	@git ls-files -- 'tests/mutants/*.py' | xargs cat | wc -l | xargs echo "mutants:"
 	@wc --lines --chars published/*.csv
+
+notebook: .venv/installed  ## docs/card.ipynb once more, with its outputs: two minutes
+	beside=$$(mktemp --directory) && trap "rm -rf $$beside" EXIT \
+	&& $(BIN)/pip install --quiet --target $$beside nbclient==0.11.0 ipykernel==7.4.0 && PYTHONPATH=$$beside $(BIN)/python tools/notebook.py
 
 benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py
