@@ -78,7 +78,7 @@ size:  ## lines that are maintained, those of tests, and what the registries hol
 
 notebook: .venv/installed  ## docs/card.ipynb once more, with its outputs: two minutes
 	beside=$$(mktemp --directory) && trap "rm -rf $$beside" EXIT \
-	&& $(BIN)/pip install --quiet --target $$beside nbclient==0.11.0 ipykernel==7.4.0 && PYTHONPATH=$$beside $(BIN)/python tools/notebook.py
+	&& $(BIN)/python -m pip install --quiet --target $$beside nbclient==0.11.0 ipykernel==7.4.0 && PYTHONPATH=$$beside $(BIN)/python tools/notebook.py
 
 benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py

@@ -31,7 +31,7 @@ COMPARISON_COLUMNS = (
 )
 MOST_NAMED = 3  # missing rows or exceptions that a sentence names
 UNITS = {SEED: "seeds", MODEL: "documents"}  # what more of would decide
-ANY = (rule.CONTRARY, rule.SHORT)  # regions that a model is in where any quantity of it is; in others all are
+PARTLY = (rule.CONTRARY, rule.SHORT)  # regions that a model is in where any quantity of it is; in others all are
 CONTEXTS = "contexts"  # in place of documents, where names are recalled
 
 
@@ -177,8 +177,8 @@ def _decisive(claim: Claim, rows: pd.DataFrame, pairs: Sequence[Array], region: 
         of_model = (rows["model"].fillna("") == ranked[min(rank, len(ranked)) - 1]).to_numpy()
         rows, p = rows[of_model], pairs[1][of_model]
         by_quantity = _by_quantity(rows, p)[region]
-        found = by_quantity.idxmin() if region in ANY else by_quantity.idxmax()
-        of_quantity = np.array([name == found for name in _quantities(rows)])
+        quantity = by_quantity.idxmin() if region in PARTLY else by_quantity.idxmax()
+        of_quantity = np.array([name == quantity for name in _quantities(rows)])
         return rows[of_quantity].iloc[int(p[of_quantity, region].argmax())]
     order = np.lexsort([p[:, region] for p in reversed(pairs)])
     return rows.iloc[order[min(rank, len(order)) - 1]]
@@ -253,10 +253,10 @@ def _by_quantity(rows: pd.DataFrame, p: Array) -> pd.DataFrame:
 
 
 def _by_model(rows: pd.DataFrame, p: Array) -> pd.DataFrame:
-    """P-values of each model, regions across, from its quantities: all of them in a region, or any of those in ANY."""
+    """P-values of each model, regions across, by its quantities: all of them in a region, or any in PARTLY."""
     models = _by_quantity(rows, p).groupby(level="model")
     all_of_it, any_of_it = models.max(), models.min().mul(models.size(), axis=0).clip(upper=1)
-    return pd.DataFrame({region: any_of_it[region] if region in ANY else all_of_it[region] for region in all_of_it})
+    return pd.DataFrame({region: any_of_it[region] if region in PARTLY else all_of_it[region] for region in all_of_it})
 
 
 def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
