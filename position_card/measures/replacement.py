@@ -81,29 +81,34 @@ def responses(
 ) -> Responses:
     """Move the embeddings of windows of prompts [N, n] towards those of the tokens of `donors` [N, D, n].
 
-    All tokens of a window go the same of the `steps`, parts of the way: 1 replaces its text. One prompt passes at a
-    time, and as many of its changed copies at once as `tokens_per_batch` holds. What the model has computed of the
+    All tokens of a window go the same of the `steps`, parts of the way: 1 replaces its text. As many prompts, and then
+    as many of their changed copies, pass at a time as `tokens_per_batch` holds. What the model has computed of the
     tokens before a window is used again, where that changes nothing.
     """
-    n, shape = prompts.shape[1], (len(windows), len(steps), donors.shape[1])
-    found = np.empty((2, len(prompts), *shape))
+    (count, n), shape = prompts.shape, (len(steps), donors.shape[1])
+    found = np.empty((2, count, len(windows), *shape))
     reuses_prefix = _reuses(model, _embed(model, prompts[:1]))
     bounds = [window.indices(n)[:2] for window in windows]
-    for row in progress(range(len(prompts)), f"moving words of {len(prompts)} prompts of {n} tokens", len(prompts)):
-        own, others = _embed(model, prompts[row, None]), _embed(model, donors[row])
+    size = max(1, tokens_per_batch // n)
+    begins = range(0, count, size)
+    for begin in progress(begins, f"moving words of {count} prompts of {n} tokens", len(begins)):
+        group = slice(begin, begin + size)
+        own, others = _embed(model, prompts[group]), _embed(model, donors[group])
         expected, cache = forward.next_token(model, own, keep=reuses_prefix)
-        likeliest = expected.argmax(-1)
         parts = torch.tensor(steps, dtype=own.dtype, device=own.device)[:, None, None, None]
+        rows = torch.arange(len(own), device=own.device).repeat_interleave(len(steps) * donors.shape[1])
+        likeliest = expected.argmax(-1)[rows, None]
         for place in sorted(range(len(windows)), key=lambda place: bounds[place], reverse=True):
             start, stop = bounds[place]
-            before = own[:, start:stop]
-            moved = (before + parts * (others[:, start:stop] - before)).flatten(0, 1)
-            endings = torch.cat([moved, own[:, stop:].expand(len(moved), -1, -1)], 1)
+            before = own[:, None, None, start:stop]
+            moved = (before + parts * (others[:, None, :, start:stop] - before)).flatten(0, 2)
+            endings = torch.cat([moved, own[rows, stop:]], 1)
             at_once = max(1, tokens_per_batch // (n - start))
-            changed = torch.cat([_with_endings(model, own[:, :start], some, cache) for some in endings.split(at_once)])
-            logs = (changed[:, likeliest] / expected[:, likeliest]).log()[:, 0]
-            for measure, values in enumerate((total_variation(expected, changed), logs)):
-                found[measure, row, place] = values.cpu().numpy().reshape(shape[1:])
+            both = zip(rows.split(at_once), endings.split(at_once), strict=True)
+            changed = torch.cat([_with_endings(model, own[some, :start], ending, cache, some) for some, ending in both])
+            logs = (changed.gather(1, likeliest) / expected[rows].gather(1, likeliest)).log()[:, 0]
+            for measure, values in enumerate((total_variation(expected[rows], changed), logs)):
+                found[measure, group, place] = values.cpu().numpy().reshape(-1, *shape)
     return Responses(*found)
 
 
@@ -114,26 +119,29 @@ def total_variation(one: Tensor, other: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _embed(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
-    return forward.embed(model, torch.from_numpy(tokens).to(forward.device(model)))
+    return forward.embed(model, torch.from_numpy(np.ascontiguousarray(tokens)).to(forward.device(model)))
 
 
-def _with_endings(model: PreTrainedModel, beginning: Tensor, endings: Tensor, cache: Cache | None) -> Tensor:
-    """Return the distribution of the next token after one beginning [1, s, width] and each ending, float64 [B, V].
+def _with_endings(
+    model: PreTrainedModel, beginnings: Tensor, endings: Tensor, cache: Cache | None, rows: Tensor
+) -> Tensor:
+    """Return the distribution of the next token after beginnings [B, s, width] and their endings, float64 [B, V].
 
-    A cache that begins with the tokens of the beginning stands for it; what else it has is forgotten.
+    In a cache, these `rows` [B] stand for the beginnings; what else they have is forgotten.
     """
-    if cache is None or not beginning.shape[1]:
-        return forward.next_token(model, torch.cat([beginning.expand(len(endings), -1, -1), endings], 1))[0]
-    forward.crop(cache, beginning.shape[1])
-    return forward.next_token(model, endings, forward.repeat(cache, len(endings)), keep=True)[0]
+    if cache is None or not beginnings.shape[1]:
+        return forward.next_token(model, torch.cat([beginnings, endings], 1))[0]
+    forward.crop(cache, beginnings.shape[1])
+    return forward.next_token(model, endings, forward.select(cache, rows), keep=True)[0]
 
 
 def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
     """Try on a prompt [1, n, width] whether the model predicts the same where it goes back to a prefix."""
-    half = embeddings.shape[1] // 2
+    half, twice = embeddings.shape[1] // 2, embeddings.expand(2, -1, -1)
+    rows = torch.zeros(2, dtype=torch.int64, device=embeddings.device)
 
     def again() -> Tensor:
         _, cache = forward.next_token(model, embeddings, keep=True)
-        return _with_endings(model, embeddings[:, :half], embeddings[:, half:].expand(2, -1, -1), cache)[:1]
+        return _with_endings(model, twice[:, :half], twice[:, half:], cache, rows)[:1]
 
     return reuses(lambda: forward.next_token(model, embeddings)[0], again, "every replacement")

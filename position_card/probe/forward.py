@@ -107,6 +107,13 @@ def repeat(cache: Cache, count: int) -> Cache:
     return copies
 
 
+def select(cache: Cache, rows: Tensor) -> Cache:
+    """Return a copy of the cache of several prompts with these of them, int64 [B], of which one may come again."""
+    selected = copy.deepcopy(cache)
+    selected.batch_select_indices(rows)
+    return selected
+
+
 def crop(cache: Cache, length: int) -> None:
     """Have a cache forget all tokens but the first `length`, at most as many as it has."""
     cache.crop(length - cache.get_seq_length())  # minus the number of tokens to forget
