@@ -11,7 +11,7 @@ from position_card.card import card, figures_run, page
 from position_card.card.card import Card
 from position_card.card.figures_run import STATISTICS
 from position_card.card.profiles import ACCURACY, LOSS, RECALL, REPLACEMENT, Interval
-from position_card.card.sentences import listed
+from position_card.card.sentences import listed, recall_material
 from position_card.drawing import style
 from position_card.rollout.variants import INFLUENCE
 
@@ -95,8 +95,9 @@ def _of_measures(shown: pd.DataFrame, measures: Sequence[str]) -> str:
         "the accuracy is high enough to compare places",
     }
     parts = [
-        f"{texts[name]} ({row['prompts']} {'contexts' if name == RECALL else 'prompts'} of {row['n']} "
-        f"{'words' if name == RECALL else 'tokens'})"
+        f"{texts[name]} ({row['prompts']} contexts of {recall_material(row['n'])})"
+        if name == RECALL
+        else f"{texts[name]} ({row['prompts']} prompts of {row['n']} tokens)"
         for name, row in of.items()
     ]
     return f"Measures are {listed(parts)}." if len(parts) > 1 else f"The measure is {parts[0]}."
@@ -106,7 +107,7 @@ def _change(shown: pd.DataFrame, measure: str) -> str:
     """Say what the first place has over the middle at the first and at the last step that tell it."""
     rows = shown[(shown["variant"] == measure) & (shown["statistic"] == STATISTICS[measure][0])].dropna(subset="value")
     if rows.empty:
-        return f"{measure.capitalize()} is too near to chance at every step to compare places."
+        return f"{measure.capitalize()} is too poor at every step to compare places."
     before, after = rows["step"].iloc[[0, -1]]
     first, last = _intervals(rows.iloc[[0, -1]])
     if len(rows) == 1:
