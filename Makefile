@@ -49,7 +49,7 @@ check: .venv/installed docs
 	git diff --exit-code --stat $(WRITTEN) # pages are as the tools write them; git add what has changed
 	$(MAKE) site # every link leads somewhere
 
-WRITTEN := docs/configuration.md docs/configuration-networks.md docs/decoders.md docs/map.md docs/dev/mutants.md docs/papers docs/pretrained.md README.md
+WRITTEN := docs/configuration.md docs/configuration-networks.md docs/decoders.md docs/map.md docs/dev/mutants.md docs/papers docs/pretrained.md docs/three-measures.md README.md
 docs: .venv/installed  ## pages that are written from the workflow, the configuration and the verdicts that are kept
 	PYTHONPATH=. $(BIN)/python tools/reference.py
 	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md

@@ -332,8 +332,8 @@ TABLES["structural/curve"] = Row(
     "structural.curve:curve_table",
     {
         "values": [
+            *evidence_tables("structural/*/curve.csv"),  # more donors: they come first where documents are as many
             "results/moved/values.csv",
-            *evidence_tables("structural/*/curve.csv"),
             "results/recall/values.csv",
             *evidence_tables("structural/*/recall.csv"),
         ]
@@ -361,8 +361,8 @@ TABLES["structural/checks"] = Row(
             *evidence_tables("structural/*/recall.csv"),
             *collect(f"{OF_SINK}/values.csv", model=SINK["models"]),
             *evidence_tables("structural/*/sink.csv"),
-            "results/moved/values.csv",
             *evidence_tables("structural/*/curve.csv"),
+            "results/moved/values.csv",
         ],
         "pretrained_kernels": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="kernels"),
         "initialization": INITIALIZED,

@@ -42,7 +42,11 @@ OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
 ADDITIONS = "additions"  # the page of claims that no paper makes, and their verdicts
 TEMPLATES = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-ELSEWHERE = {"front": ROOT / "README.md", "pretrained": ROOT / "docs/pretrained.md"}  # texts of no paper
+ELSEWHERE = {  # texts of no paper
+    "front": ROOT / "README.md",
+    "pretrained": ROOT / "docs/pretrained.md",
+    "three-measures": ROOT / "docs/three-measures.md",
+}
 VERDICT_TABLES = ("scorecard", ADDITIONS, "comparisons")
 SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
 CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
