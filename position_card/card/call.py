@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -30,6 +31,8 @@ def measure(
     prompts: int = PROMPTS,
     replaced: int | None = None,
     recalled: int = RECALLED,
+    questions: bool = True,
+    plain: bool = False,
     tokens_per_batch: int = 0,
     activation_checkpointing: bool = False,
     target: str = "p",
@@ -57,6 +60,8 @@ def measure(
         replaced: Prompts of the longest length in which tokens are replaced by others. None: 8, or none where that
             would take more than ten minutes.
         recalled: Contexts of random words in which repeated passages are looked for.
+        questions: Whether built-in questions about invented facts are asked, with which the card begins.
+        plain: Whether they are written without the chat template of the tokenizer.
         tokens_per_batch: Tokens that pass through the model at once. 0: as many as memory allows.
         activation_checkpointing: Whether to take less memory, and a third more time.
         target: What influence is the gradient of: "p", the probability of the most likely next token; "log-p", its
@@ -78,9 +83,10 @@ def measure(
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
     batch = (tokens_per_batch, activation_checkpointing)
-    options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, recalled)
+    options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, recalled, questions, plain)
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
-        card_plan = plan_card(subject, [texts] if isinstance(texts, str) else texts, options, text, "in memory")
+        given, template = [texts] if isinstance(texts, str) else texts, partial(opening.template_of, tokenizer)
+        card_plan = plan_card(subject, given, options, text, "in memory", template)
         return Card(measure_card(card_plan, decoder), replicates, level, seed)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from position_card.card import figures, page, profiles
+from position_card.card import figures, page, profiles, questions
+from position_card.card.documents_page import Documents
 from position_card.card.measurements import Measurements, read
 from position_card.card.profiles import CardPart
 from position_card.core import artifacts
@@ -74,6 +75,12 @@ class Card:
         return others
 
     @cached_property
+    def questions(self) -> Documents | None:
+        """What the model makes of the built-in questions, where they were asked."""
+        answers = self.measurements.questions
+        return Documents(answers.table, answers.facts) if answers else None
+
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name; a row has its length `n` in tokens and the number of `prompts` behind it.
 
@@ -85,6 +92,8 @@ class Card:
         - `loss`: mean cross entropy, in nats, of the token at each `position`, from 1 on.
         - `replacement`: mean total variation, between 0 and 1, where the token at a `position` is replaced.
         - `recall`: probability and accuracy of the right word by the `place` of the passage, `n` in words.
+        - `questions`: `log_probability` of the answer to a built-in question (`record`) by the `place` of the document
+          that holds it, and whether it is `right`, as in `Documents.table`.
         - `statistics`: ratios, distances and rank correlations by `variant`; the loss in nats a token.
 
         `value` stands between `low` and `high`, the bounds of its interval. `docs/card.md` has every column.
@@ -93,12 +102,21 @@ class Card:
         for part in (*self.lengths.values(), *self.others.values()):
             for name, table in {**part.tables, "statistics": part.statistics}.items():
                 tables[name].append(table.assign(n=part.n, prompts=part.prompts))
+        if answers := self.questions:
+            size = {"n": answers.facts["longest"], "prompts": answers.table["record"].nunique()}
+            tables[questions.TABLE].append(answers.table.assign(**size))
         return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
 
     @cached_property
     def page(self) -> str:
         """The page in Markdown, which shows the figure `card.png` beside it."""
-        return page.page(self.measurements, self.lengths, self.others)
+        answers = self.questions
+        if answers:
+            question, section = questions.headline(answers), questions.section(answers)
+        else:
+            question = questions.headline_without(self.measurements.facts["left out"][questions.TABLE])
+            section = ""
+        return page.page(self.measurements, self.lengths, self.others, question, section)
 
     def figure(self) -> Figure:
         """Draw the figure, of the longest prompts."""
@@ -124,7 +142,10 @@ class Card:
         replace(self.measurements, facts=facts).write(Path(directory) / MEASUREMENTS)
 
     def save_page(self, directory: str | Path) -> None:
-        """Write page, figure and tables. Raises InputError as `save` does."""
+        """Write page, figure and tables, and the page of the questions. Raises InputError as `save` does."""
+        if self.questions:
+            with whole_file(Path(directory) / questions.PAGE) as partial:
+                partial.write_text(self.questions.page, encoding="utf-8")
         save(self.page, self.figure(), self.tables, Path(directory))
 
     def _repr_markdown_(self) -> str:

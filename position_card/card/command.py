@@ -30,7 +30,7 @@ FAULT = "fault.txt"  # in the folder of a card: the traceback of an unexpected f
 SHORTEST = 9  # tokens of a prompt
 FEWEST = 8  # prompts
 MOST_THREADS = 1024
-BELONG_TO_DOCUMENTS = ("rotate", "generate", "prefix", "plain")
+BELONG_TO_DOCUMENTS = ("rotate", "generate", "prefix")
 BELONG_TO_CARDS = (
     "text",
     "target",
@@ -39,6 +39,7 @@ BELONG_TO_CARDS = (
     "replace",
     "recall",
     "thorough",
+    "no_questions",
     "tokens_per_batch",
     "activation_checkpointing",
 )
@@ -101,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     add("--replace", type=_least(0), metavar="N", help=replace)
     add("--recall", type=_least(0), metavar="N", help=recall)
     add("--thorough", action="store_true", help=thorough)
+    add("--no-questions", action="store_true", help="do not ask the built-in questions, with which a card begins")
     add("--untrained", type=_least(0), default=0, metavar="N", help="untrained copies to measure, too, at most 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
     add("--documents", metavar="FILE", help=documents)
@@ -112,7 +114,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help=r"how an answer begins; \n is a line break (default: Answer:, and nothing where records are messages)",
     )
-    add("--plain", action="store_true", help="write the prompts of --documents without the model's chat template")
+    add("--plain", action="store_true", help="write questions without the model's chat template")
     add("--device", choices=("cpu", "cuda"), help="where models run (default: a GPU if torch sees one)")
     add("--gpus", type=_least(1), default=1, metavar="N", help="spread each model over N GPUs (default: 1)")
     add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
@@ -344,6 +346,7 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
 
     from position_card.card.folder import card_in
     from position_card.card.measuring import THOROUGH, Options, plan_card
+    from position_card.models import opening
 
     counts = {"prompts": typed.prompts, "replaced": typed.replace, "recalled": typed.recall}
     asked = {name: count for name, count in counts.items() if count is not None}
@@ -353,9 +356,12 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
         activation_checkpointing=typed.activation_checkpointing,
         target=typed.target,
         seed=typed.seed,
+        questions=not typed.no_questions,
+        plain=typed.plain,
         **{**(THOROUGH if typed.thorough else {}), **asked},
     )
-    plan = plan_card(subject, documents, options, text_name, origin)
+    template = partial(opening.chat_template, typed.tokenizer or place)
+    plan = plan_card(subject, documents, options, text_name, origin, template)
     plan.announce()
     if typed.dry_run:
         return {}
@@ -367,7 +373,8 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
 
 def _statistics(card: "Card") -> dict[str, Any]:
     table = json.loads(card.tables["statistics"].to_json(orient="records", double_precision=15))
-    return {"model": card.name, "text": card.text, "statistics": table}
+    answers = card.questions.statistics if card.questions else None
+    return {"model": card.name, "text": card.text, "questions": answers, "statistics": table}
 
 
 def _least(least: int, most: int = sys.maxsize) -> Any:

@@ -41,20 +41,20 @@ class OptionShares:
     sample_size: int  # records whose intervals are as narrow as TOLD on either side of an even share
 
 
-def decide_on_places(ratios: PlaceRatios) -> str:
-    """Say where key documents belong, whether order matters, or why that cannot be told."""
+def decide_on_places(ratios: PlaceRatios, told_by: str = "this file") -> str:
+    """Say where key documents belong, whether order matters, or why that cannot be told by what is named."""
     accuracy = f"({share(ratios.right)} of the answers are right)"
     if ratios.alone.low < USED:
         if not ratios.ever_right:
-            return "This model answers none of these with or without documents: this file cannot tell."
+            return f"This model answers none of these with or without documents: {told_by} cannot tell."
         return (
             f"The documents that hold the answers make these {times(ratios.alone)} as probable as no documents do, "
-            f"which is not separably {USED:g} times: this file cannot tell where to put them."
+            f"which is not separably {USED:g} times: {told_by} cannot tell where to put them."
         )
     if ratios.best.low < USED:
         return (
-            "Among the other documents the model loses the answer, wherever its document stands: this file cannot "
-            f"tell; give fewer documents {accuracy}."
+            f"Among the other documents the model loses the answer, wherever its document stands: {told_by} cannot "
+            f"tell; fewer documents may {accuracy}."
         )
     ends = {"first": ratios.first, "last": ratios.last}
     if all(interval.low > 1 / MARGIN and interval.high < MARGIN for interval in ends.values()):

@@ -15,17 +15,18 @@ import numpy as np
 import pandas as pd
 from transformers import PreTrainedModel
 
+from position_card.card.costs import Cost
 from position_card.card.documents_page import Documents
 from position_card.card.subject import Subject
 from position_card.core import checkpoint, provenance
 from position_card.core.runtime import InputError, progress
 from position_card.measures import documents
 from position_card.measures.cost import operations_per_second
-from position_card.measures.documents import ALONE, CLOSED, Answer, Prompt, Reader
+from position_card.measures.documents import Answer, Prompt, Reader
 from position_card.models import opening
 from position_card.models.tokens import encoded, special_tokens
 from position_card.texts.chat import ChatTemplate, chat_frames, plain_frames
-from position_card.texts.records import DOCUMENTS, FEWEST, Record, Records
+from position_card.texts.records import ALONE, CLOSED, DOCUMENTS, FEWEST, Record, Records
 
 TOO_LONG = "more tokens than the model takes"
 PLACE_COLUMNS = ("record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "reply")
@@ -41,6 +42,7 @@ class DocumentsOptions:
     prefix: str | None = None  # how the answer begins; None: as the form of the record says
     plain: bool = False  # whether the chat template is left aside
     seed: int = 0
+    places: int = documents.PLACES  # of the gold documents, at most
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that nothing can be measured with."""
@@ -104,10 +106,17 @@ class DocumentsPlan:
         one = 2 * subject.size.parameters / operations_per_second(subject.device, subject.precision, one=True)
         return read + (self.passes + self.reply_tokens) * one  # passes are short, and each reads all weights
 
+    @property
+    def cost(self) -> Cost:
+        """What it takes, and of how many records and tokens."""
+        tokens, records = self.tokens + self.reply_tokens, f"{len(self.frames)} records of {self.facts['records']}"
+        material = f"{records} in {tokens:,} tokens, up to {self.n:,} a prompt"
+        return Cost(material, self.bytes, self.seconds())
+
     def announce(self) -> None:
         """Tell the user, before the work, how much memory and time it takes."""
-        what = f"{len(self.frames)} records in {self.tokens + self.reply_tokens:,} tokens, up to {self.n:,} a prompt,"
-        self.subject.announce(what, self.bytes, self.seconds())
+        cost = self.cost
+        self.subject.announce(f"{cost.material},", cost.bytes, cost.seconds)
 
 
 def plan_documents(
@@ -251,7 +260,7 @@ def _places(records: Sequence[Record], options: DocumentsOptions) -> int:
             "--rotate out"
         )
     others = min(len(record.items) - len(record.gold) for record in records)
-    return min(documents.PLACES, others + 1)
+    return min(options.places, others + 1)
 
 
 def _question(subject: Subject, record: Record, frame: str, options: DocumentsOptions, count: int) -> Question:

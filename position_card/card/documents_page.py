@@ -21,7 +21,7 @@ from position_card.card.profiles import Interval
 from position_card.card.record_statistics import ENDS, LEVEL, OptionStatistics, PlaceStatistics
 from position_card.core import artifacts
 from position_card.core.runtime import whole_file
-from position_card.measures.documents import ALONE, CLOSED
+from position_card.texts.records import ALONE, CLOSED
 
 TEMPLATE = resources.files(__package__).joinpath("documents.md")
 NAME = "documents"  # of the files, before .md, .csv and .json
@@ -32,8 +32,7 @@ the records. Place 1 is before all other documents, and place {places} after all
 
 {by_place}
 
-*Probability* is that of the whole answer: its geometric mean over the records, then its mean. *In the middle* are
-places {middle}.
+*Probability* is that of the whole answer: its geometric mean over the records, then its mean. *In the middle* {middle}.
 
 {compared}
 
@@ -89,7 +88,7 @@ class Documents:
     def decision(self) -> str:
         """The sentence that says where key documents belong, or why that cannot be told."""
         if isinstance(self.comparison, PlaceStatistics):
-            return decide_on_places(self.comparison.summary)
+            return decide_on_places(self.comparison.summary, self.facts.get("told by", "this file"))
         return decide_on_options(self.comparison.summary)
 
     @property
@@ -111,6 +110,13 @@ class Documents:
             "statistics": numbers,
             "facts": {name: fact for name, fact in self.facts.items() if name not in ("name", "records")},
         }
+
+    @property
+    def by_place(self) -> str:
+        """The table by place of the documents, in Markdown. Of options there is none."""
+        comparison = self.comparison
+        assert isinstance(comparison, PlaceStatistics)
+        return _by_place(comparison)
 
     @property
     def page(self) -> str:
@@ -209,7 +215,7 @@ class Documents:
         yield "versions", ", ".join(f"{name} {facts['versions'][name]}" for name in ("python", "torch", "transformers"))
 
 
-def _on_places(comparison: PlaceStatistics) -> str:
+def _by_place(comparison: PlaceStatistics) -> str:
     last = comparison.log_probability.shape[1]
     rows = []
     for name, log_probability, right in (
@@ -219,7 +225,10 @@ def _on_places(comparison: PlaceStatistics) -> str:
         numbers = (np.exp(log_probability.mean()), np.exp(log_probability).mean())
         by_token = (log_probability / comparison.tokens).mean()
         rows.append((name, *(f"{number:.3g}" for number in numbers), f"{by_token:.2f}", share(right.mean())))
-    header = ("place", "probability, geometric mean", "mean probability", "log-probability a token", "right")
+    return table(("place", "probability, geometric mean", "mean probability", "log-probability a token", "right"), rows)
+
+
+def _on_places(comparison: PlaceStatistics) -> str:
     ratios = [
         ("probability, geometric mean", *comparison.ratios.values()),
         ("probability of an average token", *comparison.ratios_by_token.values()),
@@ -228,8 +237,8 @@ def _on_places(comparison: PlaceStatistics) -> str:
     ]
     sample_size, parts = comparison.sample_size(TOLD), comparison.shares
     return ON_PLACES.format(
-        places=last,
-        by_place=table(header, rows),
+        places=comparison.log_probability.shape[1],
+        by_place=_by_place(comparison),
         middle=_range(comparison.middle),
         compared=table(("", *(f"{end} / middle" for end in ENDS)), ratios),
         level=share(LEVEL),
@@ -283,7 +292,7 @@ def _points(change: Interval) -> str:
 
 
 def _range(places: list[int]) -> str:
-    return f"{places[0] + 1} to {places[-1] + 1}" if places[1:] else str(places[0] + 1)
+    return f"are places {places[0] + 1} to {places[-1] + 1}" if places[1:] else f"is place {places[0] + 1}"
 
 
 def _code_block(text: str) -> str:

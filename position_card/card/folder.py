@@ -34,7 +34,9 @@ def card_in(folder: Path, plan: CardPlan, place: Path, *, force: bool) -> Card:
     Raises InputError where it cannot be measured, and RefusedError where the folder was measured with other settings,
     or is damaged.
     """
-    settings = _settings(plan.subject, place, {**vars(plan.options), "text": plan.facts["read"]})
+    asked = plan.questions.facts if plan.questions else {}
+    records = {"records": [asked.get("sha256"), asked.get("template")]}
+    settings = _settings(plan.subject, place, {**vars(plan.options), "text": plan.facts["read"], **records})
     if force or not (folder / MEASUREMENTS).exists():
         plan = replace(plan, facts={**plan.facts, SETTINGS: settings})
         measurements = measuring.open_and_measure_card(plan, place, folder / UNFINISHED, measuring.EVERY, settings)

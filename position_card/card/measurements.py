@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from position_card.core import artifacts
@@ -14,7 +15,8 @@ from position_card.rollout import measurement
 from position_card.rollout.measurement import Measurement
 from position_card.rollout.parts import RecallScores
 
-REPLACEMENT, RECALL = "replaced.safetensors", "recalled.safetensors"  # names of files
+REPLACEMENT, RECALL, QUESTIONS = "replaced.safetensors", "recalled.safetensors", "questions.safetensors"  # of files
+PROBABILITY = "log_probability"  # the column of the answers to questions that is kept as a tensor
 FORMAT = 2  # of the files; another number where a tensor or a label of theirs means something else
 
 
@@ -42,6 +44,14 @@ class RecallResult:
         return len(self.scores.correct)
 
 
+@dataclass(frozen=True, eq=False)
+class QuestionAnswers:
+    """What a decoder makes of the built-in questions, as `Documents` has it: a row for each record and place."""
+
+    table: pd.DataFrame
+    facts: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Measurements:
     """All measurements of one decoder, by length of the prompts, and the facts that the card tells about them."""
@@ -50,15 +60,23 @@ class Measurements:
     facts: Mapping[str, Any]
     replacement: ReplacementEffects | None = None
     recall: RecallResult | None = None
+    questions: QuestionAnswers | None = None
 
     def write(self, directory: str | Path) -> None:
-        """Write a file for each length, and one each for replacement and recall, where they were measured."""
+        """Write a file for each length, and one each for questions, replacement and recall, if they were measured."""
         with whole_directory(directory) as partial:
             for n, part in self.lengths.items():
                 measurement.write(partial / f"n{n}.safetensors", part, facts=self.facts, format=FORMAT)
             if self.replacement:
                 labels = {"n": self.replacement.n, "positions": self.replacement.positions}
                 artifacts.write_tensors(partial / REPLACEMENT, {"effects": self.replacement.effects}, **labels)
+            if answers := self.questions:
+                columns = {name: column.tolist() for name, column in answers.table.items() if name != PROBABILITY}
+                probability = {PROBABILITY: answers.table[PROBABILITY].to_numpy(np.float64)}
+                order = list(answers.table)
+                artifacts.write_tensors(
+                    partial / QUESTIONS, probability, columns=columns, order=order, facts=answers.facts
+                )
             if recall := self.recall:
                 labels = {"n": recall.n, "cue": recall.cue, "words": recall.words}
                 artifacts.write_tensors(partial / RECALL, recall.scores._asdict(), **labels)
@@ -94,4 +112,9 @@ def _read(directory: Path, files: Sequence[Path], facts: Mapping[str, Any]) -> M
     recall = None
     if (file := directory / RECALL).exists():
         recall = RecallResult(**artifacts.read_labels(file), scores=RecallScores(**artifacts.read_tensors(file)))
-    return Measurements(lengths, facts, replacement, recall)
+    questions = None
+    if (file := directory / QUESTIONS).exists():
+        labels = artifacts.read_labels(file)
+        table = pd.DataFrame({**labels["columns"], **artifacts.read_tensors(file)})[labels["order"]]
+        questions = QuestionAnswers(table, labels["facts"])
+    return Measurements(lengths, facts, replacement, recall, questions)

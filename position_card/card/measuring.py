@@ -3,17 +3,23 @@
 The same steps measure a model in memory and one that the command opens.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import transformers
 from transformers import PreTrainedModel
 
-from position_card.card import texts
+from position_card.card import questions, texts
 from position_card.card.costs import Cost, cost_of_gradients, cost_of_recall, cost_of_replacement
-from position_card.card.measurements import Measurements, RecallResult, ReplacementEffects
+from position_card.card.documents_measuring import (
+    DocumentsOptions,
+    DocumentsPlan,
+    measure_planned_documents,
+    plan_documents,
+)
+from position_card.card.measurements import Measurements, QuestionAnswers, RecallResult, ReplacementEffects
 from position_card.card.profiles import RECALL, REPLACEMENT
 from position_card.card.subject import Subject
 from position_card.card.target import find_target
@@ -27,6 +33,8 @@ from position_card.models import opening
 from position_card.models.tokens import TokenIds
 from position_card.probe.measurable import measurable
 from position_card.rollout.passages import WORDS, places
+from position_card.texts.chat import ChatTemplate
+from position_card.texts.records import read_records
 
 GRADIENTS = "gradients"  # with lambda, attention and losses
 EVERY = 8  # prompts, after which a measurement is kept
@@ -52,6 +60,8 @@ class Options:
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
     recalled: int = RECALLED  # contexts in which repeated passages are looked for
+    questions: bool = True  # whether the built-in ones are asked
+    plain: bool = False  # whether they leave the chat template aside
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that no card can be measured with."""
@@ -86,6 +96,7 @@ class CardPlan:
     target: str | int  # what influence is the gradient of, a token by its id
     replaced: int  # prompts of the longest length
     contexts: Contexts | None  # of recall
+    questions: DocumentsPlan | None
     costs: Mapping[str, Cost]  # by measure
     omissions: Mapping[str, str]  # the measures that are left out, and why
     facts: Mapping[str, Any]  # what the card says of all this
@@ -103,13 +114,21 @@ class CardPlan:
         for measure, cost in self.costs.items():
             announce(f"- {measure}: {cost}")
         for measure, why in self.omissions.items():
-            announce(f"- {measure} is left out: {why}")
+            announce(f"- without {measure}: {why}")
 
 
-def plan_card(subject: Subject, documents: Iterable[str], options: Options, text_name: str, origin: str) -> CardPlan:
+def plan_card(
+    subject: Subject,
+    documents: Iterable[str],
+    options: Options,
+    text_name: str,
+    origin: str,
+    template: Callable[[], ChatTemplate | None] = lambda: None,
+) -> CardPlan:
     """Draw prompts from documents, and choose batches that fit a model of this size.
 
-    The card calls the text `text_name`, and says that it comes from `origin`.
+    The card calls the text `text_name`, and says that it comes from `origin`. Built-in questions are written by the
+    `template`, which is looked for where they are asked.
 
     Raises InputError where the model takes too few tokens, or the text has too few prompts.
     """
@@ -125,8 +144,13 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         n: options.tokens_per_batch or size.batch(n, subject.precision, subject.device, recomputed=recomputed)
         for n in prompts
     }
-    costs = {GRADIENTS: cost_of_gradients(subject, prompts, at_once, text_name, recomputed=recomputed)}
-    omissions = {}
+    costs, omissions = {}, {}
+    asked_questions, why_none = _questions(subject, options, template)
+    if asked_questions:
+        costs[questions.TABLE] = asked_questions.cost
+    else:
+        omissions[questions.TABLE] = why_none
+    costs[GRADIENTS] = cost_of_gradients(subject, prompts, at_once, text_name, recomputed=recomputed)
     longest = max(prompts)
     replaced = min(REPLACED if options.replaced is None else options.replaced, len(prompts[longest].tokens))
     of_replacement = cost_of_replacement(subject, replaced, longest, text_name)
@@ -172,7 +196,25 @@ def plan_card(subject: Subject, documents: Iterable[str], options: Options, text
         "text": text_name,
         "sources": {"model": subject.origin, "text": origin},
     }
-    return CardPlan(subject, options, prompts, at_once, target, replaced, contexts, costs, omissions, facts)
+    measured = (replaced, contexts, asked_questions)
+    return CardPlan(subject, options, prompts, at_once, target, *measured, costs, omissions, facts)
+
+
+def _questions(
+    subject: Subject, options: Options, template: Callable[[], ChatTemplate | None]
+) -> tuple[DocumentsPlan | None, str]:
+    """Plan the built-in questions, or say why they are not asked."""
+    if not options.questions:
+        return None, "they are not wanted"
+    if subject.untrained is not None:
+        return None, "random weights know no answer"
+    asked = DocumentsOptions(plain=options.plain, seed=options.seed, places=questions.PLACES)
+    sources = {"records": questions.ORIGIN}
+    try:
+        plan = plan_documents(subject, read_records(questions.FILE), template(), asked, questions.NAME, sources)
+    except InputError as error:
+        return None, str(error)
+    return replace(plan, facts={**plan.facts, "told by": questions.TOLD_BY}), ""
 
 
 def _contexts(
@@ -239,6 +281,7 @@ def measure_card(
         for n, prompt_set in plan.prompts.items()
     }
     longest = max(lengths)
+    answers, omissions = _answers(plan, model, folder, settings)
     effects = _replacement_effects(plan, model, longest) if plan.replaced else None
     recall_result = None
     if contexts := plan.contexts:
@@ -253,7 +296,23 @@ def measure_card(
             section=None,
         )
         recall_result = RecallResult(contexts.n, CUE, len(contexts.words), scores)
-    return Measurements(lengths, {**plan.facts, "bytes": plan.bytes}, effects, recall_result)
+    facts = {**plan.facts, "left out": {**plan.facts["left out"], **omissions}, "bytes": plan.bytes}
+    return Measurements(lengths, facts, effects, recall_result, answers)
+
+
+def _answers(
+    plan: CardPlan, model: PreTrainedModel, folder: Path | None, run: object
+) -> tuple[QuestionAnswers | None, dict[str, str]]:
+    """Ask the built-in questions; or say what keeps a model from that, such as tokens that it does not know."""
+    if plan.questions is None:
+        return None, {}
+    kept = folder / f"{questions.TABLE}.safetensors" if folder else None
+    try:
+        answers = measure_planned_documents(plan.questions, model, kept, run)
+    except InputError as error:
+        announce(f"{plan.subject.name}: the built-in questions are left out: {error}")
+        return None, {questions.TABLE: str(error)}
+    return QuestionAnswers(answers.table, answers.facts), {}
 
 
 def _replacement_effects(plan: CardPlan, model: PreTrainedModel, n: int) -> ReplacementEffects:

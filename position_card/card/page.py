@@ -82,9 +82,16 @@ position-card MODEL --untrained 3
 """
 
 
-def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Mapping[str, CardPart]) -> str:
+def page(
+    measurements: Measurements,
+    lengths: Mapping[int, CardPart],
+    others: Mapping[str, CardPart],
+    question: str,
+    answers: str,
+) -> str:
     """Return the page of a card, above all about the longest of the lengths that were measured.
 
+    It begins with the `question` where documents belong, and its answer; `answers` are the numbers behind that.
     `lengths` has the part of each length (`profiles.influence_part`), and `others` those of replacement and recall, by
     their names in `profiles`.
     """
@@ -102,18 +109,20 @@ def page(measurements: Measurements, lengths: Mapping[int, CardPart], others: Ma
     present_variants = set(part.values["variant"])
     uniform, by_frequency = math.log(facts["model"]["vocabulary"]), facts["prompts"][str(longest.n)]["entropy"]
     findings = [
+        on_recall,
+        sentences.on_replacement(replacement, facts["text"]) if replacement else "",
+        sentences.on_influence(part, first),
+        sentences.on_rollouts(part),
         sentences.on_mixing(part),
         sentences.on_no_token(part),
-        sentences.on_influence(part, first),
-        sentences.on_replacement(replacement) if replacement else "",
-        on_recall,
-        sentences.on_rollouts(part),
     ]
     chance = sentences.on_chance(part, uniform, by_frequency)
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
         drawn=_drawn(longest.n, longest.prompts, facts),
         caption=caption(part.level) + _caption_below(LOSS in part.tables, recall_part is not None),
+        question=question,
+        answers=answers,
         headline=f"{chance}\n\n" if chance else "",
         findings="" if chance else "\n\n".join(filter(None, findings)) + "\n\n",
         by_length=_by_length(lengths, facts),

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from position_card.card.decision import MARGIN, TOLD, OptionShares, PlaceRatios
 from position_card.card.profiles import Interval
-from position_card.measures.documents import ALONE, CLOSED
 from position_card.rollout.attention import Array
 from position_card.rollout.statistics import bootstrap_weights, mean_and_interval, percentile_interval, t_quantile
+from position_card.texts.records import ALONE, CLOSED
 
 LEVEL = 0.95  # of all intervals of a kind together
 ENDS = ("first", "last")

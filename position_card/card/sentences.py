@@ -122,8 +122,11 @@ def on_influence(part: CardPart, first: str) -> str:
     )
 
 
-def on_replacement(part: CardPart) -> str:
-    """Say what other tokens in place of the first and the last change, and where gradients say otherwise."""
+def on_replacement(part: CardPart, text: str) -> str:
+    """Say what other tokens in place of the first and the last change, and where gradients say otherwise.
+
+    `text` is the name of the text that prompts are of.
+    """
     begin, end = (part.interval(REPLACEMENT, name) for name in ENDS)
     word = ""
     if FIRST_WORD in set(part.values["statistic"]):
@@ -131,7 +134,8 @@ def on_replacement(part: CardPart) -> str:
         word = f" The first word of the text, behind what the tokenizer adds, has {of_word} times the weight."
     sentence = (
         f"Another token in place of the first changes the prediction {begin} times as much as one in the middle half, "
-        f"and in place of the last {end} times ({part.prompts} prompts): {SHAPES[begin.side(1), end.side(1)]}.{word}"
+        f"and in place of the last {end} times ({part.prompts} prompts of {part.n:,} tokens of {text}): "
+        f"{SHAPES[begin.side(1), end.side(1)]}.{word}"
     )
     quotients = {"the first token": part.interval(QUOTIENT, ENDS[0]), "the last": part.interval(QUOTIENT, ENDS[1])}
     differ = [f"{place} {quotient} times the weight" for place, quotient in quotients.items() if quotient.side(1)]

@@ -24,7 +24,6 @@ from position_card.probe import forward
 from position_card.probe.precision import in_float32
 
 PLACES = 5  # of the gold documents, where all rotations are not asked for
-CLOSED, ALONE = "no documents", "gold alone"  # what a record is asked besides
 
 Tokens = tuple[int, ...]
 Branch = tuple[Tokens, Cache | None]  # a prompt, and a cache of all its tokens but the last

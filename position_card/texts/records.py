@@ -33,6 +33,7 @@ ENDINGS = (".jsonl", ".jsonl.gz")
 CHARACTERS = 200_000_000  # of a file
 FEWEST = 8  # records; intervals over fewer mean nothing
 OTHERS = 2  # documents beside those that hold the answer: fewer have no middle
+CLOSED, ALONE = "no documents", "gold alone"  # what a record of documents is asked besides
 NO_GOLD = "no document holds the answer"
 TOO_FEW = f"fewer than {OTHERS} documents do not hold the answer"
 

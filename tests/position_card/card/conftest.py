@@ -19,7 +19,7 @@ from tests import ggufs
 
 VOCABULARY = 300
 TYPED = "./my-model --text texts.jsonl --lengths 12 24 --prompts 10 --threads 1 --quiet --recall 3 --tokenizer words"
-TYPED = TYPED.split()  # the command of the card that tests share
+TYPED = [*TYPED.split(), "--no-questions"]  # the command of the card that tests share
 
 
 def llama(layers=3, **settings):

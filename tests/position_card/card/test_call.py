@@ -16,7 +16,7 @@ from tests.position_card.card.conftest import llama
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[3]
-OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recalled": 3}
+OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recalled": 3, "questions": False}
 OPTIONS |= {"name": "my-model", "text": "texts.jsonl"}
 
 

@@ -21,7 +21,19 @@ from tests import hub
 from tests.position_card.card.conftest import TYPED, VOCABULARY, llama
 
 ROOT = Path(__file__).parents[3]
-TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
+TEXT = [
+    "--text",
+    "texts.jsonl",
+    "--lengths",
+    "12",
+    "--prompts",
+    "8",
+    "--replace",
+    "0",
+    "--recall",
+    "0",
+    "--no-questions",
+]
 
 
 UNDRAWN = """
@@ -162,7 +174,8 @@ def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
     for named in ("my-model", "45,536", "float32", "cpu", "8 prompts of 12 tokens of texts.jsonl", "0.6 GB"):
         assert named in said
     for measure in ("replacement", "recall"):
-        assert f"- {measure} is left out: 0 " in said
+        assert f"- without {measure}: 0 " in said
+    assert "- without questions: they are not wanted" in said
     assert not list((here / "position-card").rglob("*.safetensors"))
 
 

@@ -298,7 +298,6 @@ def test_so_many_tokens_pass_the_model_as_are_announced(here, monkeypatch):
     [
         ("--rotate", 2, "--rotate"),
         ("--generate 3", 2, "--generate"),
-        ("--plain", 2, "--plain"),
         ("--prefix x", 2, "--prefix"),
         ("--documents rows.jsonl --lengths 12", 2, "--lengths"),
         ("--documents rows.jsonl --text a.txt", 2, "--text"),

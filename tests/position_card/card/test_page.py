@@ -67,7 +67,7 @@ def written(lengths, replaced=None, **facts):
         replaced = ReplacementEffects(n, tuple(range(n)), replaced)
         found = profiles.replacement_part(replaced, lengths[n], len(FACTS["before"]), 20, LEVEL, 0)
         others["replacement"] = found
-    text = page.page(Measurements(lengths, {**FACTS, **facts}, replaced), compared, others)
+    text = page.page(Measurements(lengths, {**FACTS, **facts}, replaced), compared, others, "**Put it first.**", "")
     return text, compared[n].values
 
 
@@ -86,8 +86,9 @@ def test_a_card_of_a_model_without_skill_begins_with_that_and_claims_nothing():
     skilled, _ = written({12: replace(found, loss=found.loss / 3)})
     text, _ = written({12: replace(found, loss=found.loss + 4)})
     lines = [line for line in text.splitlines() if line]
-    assert lines[1].startswith("**This model predicts no better than chance.**")
-    assert f"{found.loss.mean() + 4:.3g} [" in lines[1]
+    assert lines[1] == "**Put it first.**"
+    assert lines[2].startswith("**This model predicts no better than chance.**")
+    assert f"{found.loss.mean() + 4:.3g} [" in lines[2]
     claims = ("times the influence", "outweigh", "equally close", "comes closest")
     assert not any(claim in text.partition("## What the words mean")[0] for claim in claims)
     assert "no better than" not in skilled

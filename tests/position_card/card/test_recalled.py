@@ -96,7 +96,7 @@ def test_tokens_are_replaced_where_time_allows(speed, asked, count, tokenizer_of
     assert ("replacement" in of.costs) == (count > 0)
     said = [line for line in capsys.readouterr().err.splitlines() if "replacement" in line]
     (line,) = said
-    assert f"{count} prompts of 12 tokens of text" in line if count else line.startswith("- replacement is left out: ")
+    assert f"{count} prompts of 12 tokens of text" in line if count else line.startswith("- without replacement: ")
     if asked is None and not count:
         assert re.search(r"would take \d+ minutes, .* 10 minutes .*--replace 8", line)
         assert of.facts["left out"]["replacement"] in line
@@ -122,7 +122,7 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
 
 def test_a_text_with_few_words_has_a_card_without_recall(here, capsys):
     assert command.main(TYPED) == 0
-    (why,) = re.findall(r"- recall is left out: (.*64 words .* has 1.*)\n", capsys.readouterr().err)
+    (why,) = re.findall(r"- without recall: (.*64 words .* has 1.*)\n", capsys.readouterr().err)
     assert f"| recall | not measured: {why} |" in (here / "position-card/my-model/card.md").read_text()
     assert not (here / "position-card/my-model/measured/recalled.safetensors").exists()
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 from position_card.card import record_statistics
 from position_card.card.record_statistics import OptionStatistics, PlaceStatistics
-from position_card.measures.documents import ALONE, CLOSED
+from position_card.texts.records import ALONE, CLOSED
 
 RECORDS, PLACES = 12, 5
 

@@ -106,8 +106,9 @@ def test_every_rollout_and_baseline_has_a_name():
 def test_gradients_and_replacement_are_told_apart(quotients, told):
     values = [rows("none", REPLACEMENT, end, value, 0.5) for end, value in zip(ENDS, (1.1, 40.0), strict=True)]
     values += [rows("none", QUOTIENT, end, value, 0.5) for end, value in zip(ENDS, quotients, strict=True)]
-    sentence = sentences.on_replacement(part(pd.concat(values)))
+    sentence = sentences.on_replacement(part(pd.concat(values)), "prose")
     assert "1.10 [0.65, 1.55]" in sentence
+    assert "(16 prompts of 256 tokens of prose)" in sentence
     assert f": {sentences.SHAPES[0, 1]}. " in sentence
     assert [value for value in ("1.00", "1.20", "3.00", "0.400") if f" {value} [" in sentence] == told.split()
 

@@ -1,0 +1,54 @@
+"""The built-in questions of a card, which are asked as the records of --documents are: what its page says of them.
+
+They are plain invented facts in English, of our own writing, in `texts/questions.jsonl`.
+"""
+
+from importlib import resources
+
+from position_card.card.documents_page import Documents
+from position_card.card.page import counted
+
+FILE = str(resources.files("position_card.texts").joinpath("questions.jsonl"))
+NAME, ORIGIN = "built-in facts", "built in: plain invented facts in English"
+TABLE = "questions"  # what the measure is called
+TOLD_BY = "these questions"  # in the sentence that decides
+PLACES = 3  # at which the document stands that holds the answer
+PAGE = "questions.md"  # beside the page of the card
+OWN = "`position-card MODEL --documents FILE.jsonl`"
+SECTION = """\
+## Where the answer stands
+
+{records} about invented facts in English were asked. Each has {documents} facts of a sentence, one of which holds the
+answer: before the others (place 1), in the middle (2), or behind them (3).
+
+{table}
+
+[All about these questions]({page}), with the first prompt as the model reads it.
+
+"""
+
+
+def headline(answers: Documents) -> str:
+    """Return the sentence that decides, and what it is of."""
+    facts = answers.facts
+    records, documents = counted(answers.table["record"].nunique(), "question"), facts["items"][0]
+    return (
+        f"**{answers.decision}** This is of {NAME}: {records} in English, each with {documents} invented facts of a "
+        f"sentence, in prompts of up to {facts['longest']:,} tokens. Longer prompts and other documents can have "
+        f"another order, so ask your own: {OWN}."
+    )
+
+
+def headline_without(why: str) -> str:
+    """Return what stands there where the questions were not asked."""
+    return f"The built-in questions were not asked: {why}. Where documents belong in your own prompts says {OWN}."
+
+
+def section(answers: Documents) -> str:
+    """Return the table by place, with what was asked."""
+    return SECTION.format(
+        records=counted(answers.table["record"].nunique(), "question"),
+        documents=answers.facts["items"][0],
+        table=answers.by_place,
+        page=PAGE,
+    )
