@@ -458,7 +458,7 @@ def _say_not_run(axes: Axes, at: ArrayLike) -> None:
 
 
 def _left_out(row: Iterable[Axes], gaps: Gaps) -> str:
-    """Leave room in panels that say that something was not run; what that means, for the legend."""
+    """Leave room in the panels that say NOT_RUN, and return what this means; "" without such a panel."""
     with_note = [axes for axes in row if any(text.get_text() == NOT_RUN for text in axes.texts)]
     for low, high, axes in [(*axes.get_ylim(), axes) for axes in with_note]:
         axes.set_ylim(low, high + 0.2 * (high - low))

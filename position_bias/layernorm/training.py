@@ -170,11 +170,11 @@ def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequ
     for part in sequences.split(max(1, PART // (E * architecture.heads * T * T)), 1):
         layers: list[Tensor] = []
 
-        def see(layer: AttentionTrace, traces: list[Tensor] = layers) -> None:
+        def trace_attention(layer: AttentionTrace, traces: list[Tensor] = layers) -> None:
             gram = layer.inputs @ layer.inputs.transpose(-1, -2)
             traces.append(torch.cat([gram.sum(1)[:, None], layer.logits.sum(1), layer.weights.sum(1)], 1))
 
-        decoder.logits(weights, architecture, part[..., :-1], see=see)
+        decoder.logits(weights, architecture, part[..., :-1], trace_attention=trace_attention)
         sums = [earlier + latest for earlier, latest in zip(sums, layers, strict=True)] if sums else layers
     of_layers = []
     for matrices in sums:

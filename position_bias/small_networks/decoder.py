@@ -78,11 +78,12 @@ def logits(
     architecture: Architecture,
     tokens: Tensor,
     values: Tensor | None = None,
-    see: Callable[[AttentionTrace], None] | None = None,
+    trace_attention: Callable[[AttentionTrace], None] | None = None,
 ) -> Tensor:
     """Return logits of the outputs after every token, `[E, S, T, outputs]`, for tokens (and values) `[E, S, T]`.
 
-    `see` gets what each layer saw. Tokens lie in [0, inputs), which is not checked: that would wait for the device.
+    `trace_attention` is called with what attention works on in each layer. Tokens lie in [0, inputs), which is not
+    checked: that would wait for the device.
     """
     x = _embed(weights, architecture, tokens, values)
     mask = torch.full((x.shape[-2], x.shape[-2]), -torch.inf, device=x.device).triu(1)
@@ -92,7 +93,7 @@ def logits(
             return (
                 _mlp(weights, layer, y)
                 if kind == "mlp"
-                else _attention(weights, layer, y, architecture.heads, mask, see)
+                else _attention(weights, layer, y, architecture.heads, mask, trace_attention)
             )
 
         def norm_of(place: str, kind: str = kind, layer: int = layer) -> norms.Apply:
@@ -130,7 +131,12 @@ def _norm(weights: Weights, architecture: Architecture, place: str) -> norms.App
 
 
 def _attention(
-    weights: Weights, layer: int, x: Tensor, heads: int, mask: Tensor, see: Callable[[AttentionTrace], None] | None
+    weights: Weights,
+    layer: int,
+    x: Tensor,
+    heads: int,
+    mask: Tensor,
+    trace_attention: Callable[[AttentionTrace], None] | None,
 ) -> Tensor:
     E, S, T, d = x.shape
     q, k, v = (
@@ -139,8 +145,8 @@ def _attention(
     )
     scores = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(d // heads)
     A = functional.softmax(scores + mask, -1)
-    if see is not None:
-        see(AttentionTrace(x, scores.view(E, S, heads, T, T), A.view(E, S, heads, T, T)))
+    if trace_attention is not None:
+        trace_attention(AttentionTrace(x, scores.view(E, S, heads, T, T), A.view(E, S, heads, T, T)))
     mixed = torch.bmm(A, v).view(E, S, heads, T, -1).transpose(2, 3).reshape(E, S, T, d)
     return _project(mixed, weights[f"o{layer}"])
 

@@ -354,6 +354,7 @@ def forces() -> pd.DataFrame:
 
 
 def _first_quarter(setting: dict[str, float], window: int | None) -> float:
+    """Return the share of the last row on the first quarter of the tokens, of a rollout with the keys of SETTING."""
     n, depth = int(setting["n"]), int(setting["depth"])
     mixing, content = np.full(depth, setting["lambda"]), np.full((depth, 1), setting["diagonal"])
     return float(last_row(n, mixing, [setting["slope"]], content, window)[: n // 4].sum())

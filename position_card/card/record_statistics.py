@@ -148,7 +148,7 @@ class OptionStatistics:
 
     @property
     def by_place(self) -> Array:
-        """The same by the place at which an option stands, in place of the option, [R, n, n]."""
+        """Return `probability` by the place at which an option stands, not by the option: [record, order, place]."""
         count = self.probability.shape[1]
         places = (np.arange(count)[None, :] - np.arange(count)[:, None]) % count  # [order, place] -> option
         return np.take_along_axis(self.probability, np.broadcast_to(places, self.probability.shape), -1)

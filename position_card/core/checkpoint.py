@@ -61,31 +61,31 @@ def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def write(path: Path, run: str, state: State) -> None:
-    """Write `state` of the run with fingerprint `run`, whole or not at all."""
+def write(path: Path, fingerprint: str, state: State) -> None:
+    """Write `state` of the run with this fingerprint, whole or not at all."""
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in state.tensors.items()}
-    labels = {"run": run, "step": state.step, "facts": state.facts, "cpu_seconds": state.cpu_seconds}
+    labels = {"run": fingerprint, "step": state.step, "facts": state.facts, "cpu_seconds": state.cpu_seconds}
     artifacts.seal(path, arrays, labels)
 
 
-def read(path: Path, run: str) -> State:
-    """Read the state that `write` wrote for the run with fingerprint `run`.
+def read(path: Path, fingerprint: str) -> State:
+    """Read the state that `write` wrote for the run with this fingerprint.
 
     Raises UnusableError where there is none, and where it is cut short, changed or of another run.
     """
     labels, arrays = artifacts.unseal(path)
-    if labels.get("run") != run:
+    if labels.get("run") != fingerprint:
         raise UnusableError(path, "was written with other settings, data or versions")
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     return State(labels["step"], labels["facts"], tensors, labels["cpu_seconds"])
 
 
-def resumed(path: Path, run: str, description: str) -> State | None:
+def resumed(path: Path, fingerprint: str, description: str) -> State | None:
     """Read as `read` does, but give None where there is nothing to go on from; a checkpoint of no use is reported."""
     if not path.exists():
         return None
     try:
-        return read(path, run)
+        return read(path, fingerprint)
     except UnusableError as error:
         log.warning("%s: starts over, since %s %s", description, path, error.reason)
         return None

@@ -156,6 +156,7 @@ class DecoderSize:
 
 @lru_cache(maxsize=64)
 def _pass_cost(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost | None:
+    """Return the cost of a pass (`_counted_pass`); None where an operation needs values, which tensors here lack."""
     try:
         return _counted_pass(size, n, precision, recomputed)
     except Exception as error:  # of whichever operation needs the values that are not there

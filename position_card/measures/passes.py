@@ -119,20 +119,20 @@ def run(
         end = start + len(tokens)
         if resumption and (end == count or end // resumption.every > start // resumption.every):
             state = checkpoint.State(end, {}, tally.tensors())
-            checkpoint.write(resumption.path, _run(resumption, prompts), state)
+            checkpoint.write(resumption.path, _fingerprint(resumption, prompts), state)
 
 
 def in_parts(
     parts: Mapping[str, Callable[[], NDArray[Any]]], prompts: NDArray[np.int64], resumption: Resumption
 ) -> dict[str, NDArray[Any]]:
     """Make all parts of what is measured on prompts [N, n], and keep each: after a kill those that are kept stay."""
-    run = _run(resumption, prompts)
-    state = checkpoint.resumed(resumption.path, run, "measuring")
+    fingerprint = _fingerprint(resumption, prompts)
+    state = checkpoint.resumed(resumption.path, fingerprint, "measuring")
     arrays = state.tensors if state else {}
     for name, make in parts.items():
         if name not in arrays:
             arrays[name] = torch.from_numpy(make())
-            checkpoint.write(resumption.path, run, checkpoint.State(len(arrays), {}, arrays))
+            checkpoint.write(resumption.path, fingerprint, checkpoint.State(len(arrays), {}, arrays))
     return {name: arrays[name].numpy() for name in parts}
 
 
@@ -180,7 +180,7 @@ def require_finite(quantities: dict[str, Floats]) -> None:
             raise InputError(f"measured {name} of prompt {prompt} is not finite; check the model's weights and dtype")
 
 
-def _run(resumption: Resumption, prompts: NDArray[np.int64]) -> str:
+def _fingerprint(resumption: Resumption, prompts: NDArray[np.int64]) -> str:
     return checkpoint.fingerprint(resumption.fingerprint, {"prompts": prompts})
 
 
@@ -188,7 +188,7 @@ def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | N
     """Restore the tally of an interrupted run of this measurement, and return the number of its prompts."""
     if resumption is None:
         return 0
-    state = checkpoint.resumed(resumption.path, _run(resumption, prompts), "measuring")
+    state = checkpoint.resumed(resumption.path, _fingerprint(resumption, prompts), "measuring")
     if state is None:
         return 0
     tally.restore(state.tensors)

@@ -235,6 +235,7 @@ def _faults(configuration: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _damaged(shard: Path, error: Exception) -> str:
+    """Say why the headers of a file of weights cannot be read: it is a pointer of Git LFS, or damaged."""
     with opened(shard, f"file {shard}", "rb") as file:
         pointer = file.read(16).startswith(b"version https://")
     if pointer:

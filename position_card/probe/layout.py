@@ -312,7 +312,7 @@ def _not_finite(model: PreTrainedModel) -> str:
 
 
 def _window(reads: Tensor) -> int | None:
-    """Return how many tokens back the farthest is that one reads, itself included, of a matrix [n, n]; None for all."""
+    """Return how many of the latest tokens a token reads at most, with itself; None: all. `reads` [n, n] says which."""
     rows, columns = reads.nonzero(as_tuple=True)
     farthest = int((rows - columns).max()) + 1
     return farthest if farthest < len(reads) else None

@@ -85,7 +85,7 @@ def by_definition(name, seed):
     weights = {key: value.double() for key, value in decoder.initial(of, [seed], "cpu").items()}
     tokens = training.sequences(DATA, [seed], "held out", 16, "cpu")
     seen = []
-    p = decoder.logits(weights, of, tokens[..., :-1], see=seen.append)[0].softmax(-1)
+    p = decoder.logits(weights, of, tokens[..., :-1], trace_attention=seen.append)[0].softmax(-1)
     nats = [-math.log(p[s, t, tokens[0, s, t + 1]]) for s in range(16) for t in range(12)]
     found = {(0, 0, "loss"): np.mean(nats)}
     for layer, of_layer in enumerate(seen, start=1):

@@ -57,7 +57,7 @@ def test_attention_is_uniform_and_the_width_is_one_less_than_the_tokens(scheme):
     assert network.placement == scheme
     seen = []
     tokens = torch.arange(7)[None, None]
-    decoder.logits(weights, network, tokens, see=seen.append)
+    decoder.logits(weights, network, tokens, trace_attention=seen.append)
     expected = np.tri(7) / np.arange(1, 8)[:, None]
     np.testing.assert_allclose(seen[0].weights[0, 0, 0], expected, atol=1e-15)
 
