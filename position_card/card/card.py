@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from position_card.card import figures, page, profiles, questions
+from position_card.card import figures, page, profiles, questions, sentences
 from position_card.card.documents_page import Documents
 from position_card.card.measurements import Measurements, read
 from position_card.card.profiles import CardPart
@@ -107,6 +108,15 @@ class Card:
             tables[questions.TABLE].append(answers.table.assign(**size))
         return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
 
+    @property
+    def verdict(self) -> str:
+        """What was found, in the words of the title of the figure."""
+        longest, facts = self.lengths[max(self.lengths)], self.measurements.facts
+        uniform, by_frequency = math.log(facts["model"]["vocabulary"]), facts["prompts"][str(longest.n)]["entropy"]
+        if sentences.on_chance(longest, uniform, by_frequency):
+            return f"{self.name} cannot predict {self.text}"
+        return sentences.verdict(self.name, longest, self.others)
+
     @cached_property
     def page(self) -> str:
         """The page in Markdown, which shows the figure `card.png` beside it."""
@@ -121,7 +131,7 @@ class Card:
     def figure(self) -> Figure:
         """Draw the figure, of the longest prompts."""
         with style.session_style():
-            return figures.card({self.name: self.tables}, self.text)
+            return figures.card(self.tables, self.verdict, self.text)
 
     def save(self, directory: str | Path) -> None:
         """Write what was measured, page, figure and tables into a directory; what is there of another card goes.

@@ -313,7 +313,16 @@ def _subject(model: Source, typed: argparse.Namespace) -> "tuple[Path, Subject]"
         torch.set_num_threads(typed.threads)
     runtime.keep_freed_memory()
     device = typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    description = place, model.shown, origin, device, typed.precision, model.untrained, typed.tokenizer, typed.gpus
+    description = (
+        place,
+        sources.title(model, place),
+        origin,
+        device,
+        typed.precision,
+        model.untrained,
+        typed.tokenizer,
+        typed.gpus,
+    )
     return place, subject.read_subject(*description)
 
 

@@ -31,7 +31,7 @@ LOSSES = ("loss", "by frequency", "uniform")
 def save_comparison(cards: Sequence[Card], directory: str | Path, folders: Sequence[str]) -> None:
     """Write page, figure and the table `ratios`; `folders` are those of the single cards, seen from the directory."""
     with style.session_style():
-        figure = figures.card({model.name: model.tables for model in cards}, cards[0].text)
+        figure = figures.beside({model.name: model.tables for model in cards}, cards[0].text)
     table = ratios(cards)
     card.save(comparison_page(cards, folders, table), figure, {"ratios": table}, Path(directory))
 
@@ -82,7 +82,7 @@ def comparison_page(cards: Sequence[Card], folders: Sequence[str], table: pd.Dat
     return TEMPLATE.read_text(encoding="utf-8").format(
         every=" beside ".join(model.name for model in cards),
         text=cards[0].text,
-        caption=page.caption(level),
+        caption=page.caption_beside(level),
         first=first,
         percent=page.PERCENT * level,
         ratios=page.table(header, _rows(table, cards)),

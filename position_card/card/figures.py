@@ -1,26 +1,29 @@
-"""The figure of a position card: lambda, influence beside what rollouts predict, and attention, in a row per model.
+"""The figure of a position card: the answer on top, then influence and replacement, then what explains them.
 
-Of one model alone, panels below show its loss by position and what it recalls, where these were measured.
+Several models have a row each of residual mixing, influence beside what rollouts predict, and attention.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from position_card.card.profiles import BASELINES, EIGHTHS, ENDS, RECALL, REPLACEMENT, Interval
 from position_card.drawing.intervals import error_bars
 from position_card.drawing.looks import (
     BLACK,
     BLUE,
     GREEN,
+    GREY,
     INDIGO,
     OLIVE,
     PINK,
@@ -35,7 +38,8 @@ from position_card.drawing.looks import (
 )
 from position_card.drawing.panels import layer_axis, log_ticks
 from position_card.drawing.style import PAGE
-from position_card.rollout.parts import ends_over_middle, is_able, middle_half
+from position_card.rollout.parts import by_part, middle_half
+from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 MIXINGS = {  # estimators of residual mixing, by marks, and by colours that no rollout has
     "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),
@@ -59,55 +63,125 @@ MEASURED = "influence"  # the variant of `profiles` that was measured
 TIMES = "\N{MULTIPLICATION SIGN}"
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
-ROW, RECALL_ROW = 1.95, 1.6  # inches: the height of a model's panels, and of recall below them
+ROW, INFLUENCE_ROW, ANSWER_ROW = 1.95, 1.9, 1.75  # inches: the height of panels of a model, from the last row on
+TITLE_ROOM = 0.1  # inches
+QUESTIONS = "questions"  # the table of what was answered, where documents were placed
+FOUND = "probability of the right word"
 ROOM = 0.75  # of the width of a panel and its share of the margins, for a title
 Tables = Mapping[str, pd.DataFrame]  # those of the card of one model, by name
 
 
-def card(models: Mapping[str, Tables], text: str) -> Figure:
-    """Draw residual mixing by layer, influence by position with rollouts, and mean attention by distance, on a text.
+def card(tables: Tables, title: str, text: str) -> Figure:
+    """Draw the card of one model: what it finds again, what its predictions depend on, and what explains that.
 
-    Each model has a row, by its name, of the longest prompts; panels of a column share the scale of their ordinates.
-    Bands are bootstrap intervals of the tables; rollouts are drawn with residual mixing by Eq. 1. What replacing
-    tokens changes has its mean in the middle half where influence has it. The weight that tokens give themselves, at
-    distance 0, has no place on a logarithmic axis and is not drawn.
+    The answer is on top, where it was measured: what it answers by the place of a document, and recall by place. Below
+    are influence by gradients with what rollouts predict of it, and the effect of replacement, which has its mean in
+    the middle half where influence has it. Last come residual mixing by layer, mean attention by distance, and the loss
+    by position. All are of the longest prompts; bands and bars are bootstrap intervals of the tables. Beside the names
+    of measures is what both ends have over the middle, with the interval that `statistics` has of it.
     """
-    models = {
-        name: {kind: table[table["n"] == table["n"].max()] for kind, table in tables.items()}
-        for name, tables in models.items()
-    }
-    alone = next(iter(models.values())) if len(models) == 1 else {}
-    lower = [(draw, alone[name], width) for name, draw, width in LOWER if name in alone]
-    height = 1.0 + ROW * len(models)
-    whole = Figure(figsize=(PAGE, height + RECALL_ROW * bool(lower)))
+    tables = _of_longest(tables)
+    answers = [(draw, tables[kind], width) for kind, draw, width in ANSWERS if kind in tables]
+    heights = [*[ANSWER_ROW] * bool(answers), INFLUENCE_ROW, ROW]
+    whole = Figure(figsize=(PAGE, sum(heights) + TITLE_ROOM), label=title)
     FigureCanvasAgg(whole)  # in no window, since a notebook may have others open
-    figure: Figure | SubFigure = whole
-    if lower:
-        figure, below = whole.subfigures(2, 1, squeeze=False, height_ratios=(height, RECALL_ROW)).flat
-        panels = below.subplots(1, len(lower), squeeze=False, width_ratios=[width for *_, width in lower])
-        for axes, (draw, table, _) in zip(panels.flat, lower, strict=True):
-            draw(axes, table)
+    *above, middle, below = whole.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).flat
+    for part in above:
+        of_answers = part.subplots(1, len(answers), squeeze=False, width_ratios=[width for *_, width in answers])
+        for axes, (draw, table, _) in zip(of_answers.flat, answers, strict=True):
+            draw(axes, table, tables["statistics"])
+    axes = middle.subplots()
+    _influence(axes, tables)
+    _influence_limits([axes], [tables])
+    n, prompts = int(tables["profile"]["position"].max()) + 1, int(tables["profile"]["prompts"].max())
+    axes.set_title(f"What the prediction depends on: {prompts} prompts of {n} tokens of {text}", loc="left")
+    _legend_beside(axes, _influence_entries([tables], tables["statistics"]))
+    draws = [(_lambda, tables["layers"], 1.0), (_attention, tables["distances"], 1.1)]
+    draws += [(_loss, tables["loss"], 0.8)] if "loss" in tables else []
+    panels = below.subplots(1, len(draws), squeeze=False, width_ratios=[width for *_, width in draws])
+    for panel, (draw_panel, table, _) in zip(panels.flat, draws, strict=True):
+        draw_panel(panel, table)
+    _lambda_limits(panels[0, :1], [tables])
+    for axis in (panels[0, 1].xaxis, panels[0, 1].yaxis):
+        log_ticks(axis)
+    _legends_above(panels[0, 0], panels[0, 1], [tables])
+    legend(whole)
+    return whole
+
+
+def beside(models: Mapping[str, Tables], text: str) -> Figure:
+    """Draw residual mixing, influence and attention of several models, a row for each of them by its name.
+
+    Panels of a column share the scale of their ordinates; what is drawn of each model is what `card` draws.
+    """
+    models = {name: _of_longest(tables) for name, tables in models.items()}
+    shown = list(models.values())
+    figure = Figure(figsize=(PAGE, 1.0 + ROW * len(models)), label=f"Position cards of {', '.join(models)}, on {text}")
+    FigureCanvasAgg(figure)
     rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
-    whole.set_label(f"Position card of {', '.join(models)}, on {text}")
     for row, (name, tables) in zip(rows, models.items(), strict=True):
         _lambda(row[0], tables["layers"])
-        _influence(row[1], tables, name)
+        _influence(row[1], tables)
+        _annotate_ends(row[1], tables)
+        n, prompts = int(tables["profile"]["position"].max()) + 1, int(tables["profile"]["prompts"].max())
+        width = ROOM * PAGE * PANELS[1] / sum(PANELS)
+        row[1].set_title("\n".join(balanced(f"{name}: {prompts} prompts of {n} tokens", width)))
         _attention(row[2], tables["distances"])
         for axes in row:
             axes.tick_params(labelleft=True)
-    _limits(rows, models)
-    rows[0, 2].legend(
-        *zip(*_attention_entries(models), strict=True),
-        handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
-        **ABOVE,
-    )
-    variants = {variant for tables in models.values() for variant in tables["profile"]["variant"]}
-    looks = list(present(variants & {*CURVES}, CURVES).values())
-    looks[1:1] = [REPLACED] * any("replacement" in tables for tables in models.values())
-    kinds = present((kind for tables in models.values() for kind in set(tables["layers"]["estimator"])), MIXINGS)
-    rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
-    legend(figure, below=[look.entry() for look in looks])
-    return whole
+    _lambda_limits(rows[:, 0], shown)
+    _influence_limits(rows[:, 1], shown)
+    for axes in rows[:, 2]:
+        log_ticks(axes.xaxis)
+        log_ticks(axes.yaxis)
+    _legends_above(rows[0, 0], rows[0, 2], shown)
+    legend(figure, below=_influence_entries(shown))
+    return figure
+
+
+def _of_longest(tables: Tables) -> Tables:
+    """Return the rows of the longest prompts; statistics are of several lengths, each measure of its longest."""
+    statistics = {"statistics": tables["statistics"]} if "statistics" in tables else {}
+    return {kind: table[table["n"] == table["n"].max()] for kind, table in tables.items()} | statistics
+
+
+def _influence_entries(shown: Sequence[Tables], statistics: pd.DataFrame | None = None) -> list[Line2D]:
+    """Return lines and marks of influence for a legend; with what both ends have over the middle by `statistics`."""
+    variants = {variant for tables in shown for variant in tables["profile"]["variant"]}
+    looks = present(variants & {*CURVES}, CURVES)
+    named = [look._replace(name=_with_ends(look.name, statistics, name, ENDS)) for name, look in looks.items()]
+    if any("replacement" in tables for tables in shown):
+        named.insert(1, REPLACED._replace(name=_with_ends(REPLACED.name, statistics, REPLACEMENT, ENDS)))
+    return [look.entry() for look in named]
+
+
+def _with_ends(label: str, statistics: pd.DataFrame | None, variant: str, ends: Sequence[str]) -> str:
+    """Return a label with what both ends have over the middle by a measure below it, where this is known."""
+    if statistics is None:
+        return label
+    known = {} if variant in BASELINES else {end: _intervals(statistics, variant, end) for end in ends}
+    lines = [f"{end.removesuffix(' / middle')} {TIMES}{of}" for end, found in known.items() for of in found]
+    return "\n".join([label.replace(", ", ",\n"), *lines])
+
+
+def _intervals(statistics: pd.DataFrame, variant: str, statistic: str) -> list[Interval]:
+    """Return what `statistics` has of the longest prompts; nothing where it is not known."""
+    rows = statistics[(statistics["variant"] == variant) & (statistics["statistic"] == statistic)]
+    rows = rows[rows["estimator"] == SAME_FOR_EVERY_ESTIMATOR].dropna(subset="value")
+    return [
+        Interval(*map(float, row)) for row in rows[rows["n"] == rows["n"].max()][["value", "low", "high"]].to_numpy()
+    ]
+
+
+def _legend_beside(axes: Axes, entries: Sequence[Artist]) -> None:
+    axes.legend(handles=list(entries), loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _legends_above(lambdas: Axes, attention: Axes, shown: Sequence[Tables]) -> None:
+    kinds = present((kind for tables in shown for kind in set(tables["layers"]["estimator"])), MIXINGS)
+    lambdas.legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
+    handles, labels = zip(*_attention_entries(shown), strict=True)
+    attention.legend(handles, labels, handler_map={tuple: HandlerTuple(ndivide=None, pad=0)}, **ABOVE)
 
 
 def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
@@ -128,7 +202,7 @@ def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
     layer_axis(axes, layers["layer"])
 
 
-def _influence(axes: Axes, tables: Tables, name: str) -> None:
+def _influence(axes: Axes, tables: Tables) -> None:
     profiles = _shown(tables["profile"])
     for variant, look in present(profiles["variant"], CURVES).items():
         rows = profiles[profiles["variant"] == variant]
@@ -137,31 +211,35 @@ def _influence(axes: Axes, tables: Tables, name: str) -> None:
             axes.fill_between(position, rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
         front = 1.5 if variant == MEASURED else 2.0
         axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width, zorder=front)
-    n, prompts = int(profiles["position"].max()) + 1, int(profiles["prompts"].max())
-    of_middle = middle_half(n)
+    of_middle = middle_half(int(profiles["position"].max()) + 1)
     axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
-    influence = profiles[profiles["variant"] == MEASURED].set_index("position")["value"].to_numpy()
-    _ends(axes, influence)
+    influence = _measured(tables)
+    last, mean = len(influence) - 1, influence[of_middle].mean()
+    axes.hlines(mean, of_middle.start, of_middle.stop - 1, color=BLACK, linewidth=0.8, zorder=3)
+    axes.plot([0, last], influence[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
     if "replacement" in tables:
         rows = tables["replacement"].rename(columns={"value": "measured"})
         inside = rows["position"].between(of_middle.start, of_middle.stop - 1)
-        scale = influence[of_middle].mean() / rows.loc[inside, "measured"].mean()
+        scale = mean / rows.loc[inside, "measured"].mean()
         rows[["measured", "low", "high"]] *= scale
         error_bars(axes, rows["position"], rows, REPLACED.colour, fmt=REPLACED.marker, markersize=3, zorder=3)
-    width = ROOM * PAGE * PANELS[1] / sum(PANELS)
-    axes.set_title("\n".join(balanced(f"{name}: {prompts} prompts of {n} tokens", width)))
     axes.set_yscale("log")
     axes.set_xlabel("token position")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_ylabel("share of influence")
 
 
-def _ends(axes: Axes, influence: NDArray[np.float64]) -> None:
-    """Mark the first and the last token, with their influence over the mean of the middle half, and that mean."""
+def _measured(tables: Tables) -> NDArray[np.float64]:
+    """Return measured influence by position, [n]."""
+    profile = tables["profile"]
+    return profile[profile["variant"] == MEASURED].set_index("position")["value"].to_numpy()
+
+
+def _annotate_ends(axes: Axes, tables: Tables) -> None:
+    """Say beside the first and the last token what influence they have over the mean of the middle half."""
+    influence = _measured(tables)
     of_middle, last = middle_half(len(influence)), len(influence) - 1
     mean = influence[of_middle].mean()
-    axes.hlines(mean, of_middle.start, of_middle.stop - 1, color=BLACK, linewidth=0.8, zorder=3)
-    axes.plot([0, last], influence[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
     below_all = influence[: of_middle.start].min()  # of the line near the first token
     for place, height, aside, (side, edge) in (
         (0, below_all, (3, -5), ("left", "top")),
@@ -210,37 +288,55 @@ def _sink(axes: Axes, mean: pd.Series) -> None:
         axes.annotate("sink: first token", place, (-4, 6), textcoords="offset points", ha="right", va="bottom")
 
 
-def _recall(axes: Axes, recall: pd.DataFrame) -> None:
+def _questions(axes: Axes, answers: pd.DataFrame, statistics: pd.DataFrame) -> None:
+    """Draw the probability of the answer by the place of the document that holds it: each question, and the means."""
+    asked = answers[answers["place"].str.isdigit()]
+    by_place = asked.pivot(index="place", columns="record", values="log_probability").sort_index(
+        key=lambda of: of.astype(int)
+    )
+    places, means = by_place.index.astype(int).to_numpy(), np.exp(by_place.mean(axis=1)).to_numpy()
+    axes.plot(places, np.exp(by_place), color=GREY, linewidth=0.5)
+    axes.plot(places, means, color=GREEN, marker="o", markersize=4, linewidth=2.0)
+    axes.set_yscale("log")
+    axes.set_xlim(places[0] - 0.4, places[-1] + 0.4)
+    axes.set_xticks([1, (1 + places[-1]) / 2, places[-1]], ["first", "middle", "last"])
+    log_ticks(axes.yaxis)
+    axes.set_xlabel("place of the document")
+    axes.set_ylabel("probability of the answer")
+    axes.set_title(f"What it answers: {by_place.shape[1]} questions", loc="left")
+    for end, place, side in zip(ENDS, (0.0, 1.0), ("left", "right"), strict=True):
+        for interval in _intervals(statistics, QUESTIONS, end):
+            style: dict[str, Any] = {"ha": side, "va": "bottom", "color": GREEN}
+            axes.text(place, 0.0, f"{TIMES}{interval.value:.3g}", transform=axes.transAxes, **style)
+
+
+def _recall(axes: Axes, recall: pd.DataFrame, statistics: pd.DataFrame) -> None:
     """Draw the probability of the right word by place, with its means at both ends and in the middle half."""
-    place = recall["place"].to_numpy()
+    place, probability = recall["place"].to_numpy(), recall["probability"].to_numpy()
     axes.fill_between(place, recall["probability low"], recall["probability high"], color=GREEN, alpha=0.2, linewidth=0)
-    axes.plot(place, recall["probability"], color=GREEN, label="probability of the right word")
-    axes.plot(place, recall["accuracy"], "o", color=BLACK, markersize=2.5, label="accuracy")
+    axes.plot(place, probability, color=GREEN, linewidth=1.0, label=_with_ends(FOUND, statistics, RECALL, EIGHTHS))
+    axes.plot(place, recall["accuracy"], "o", color=GREY, markersize=2, label="share of right words (accuracy)")
     axes.plot(place, recall["prior"], color=REFERENCE, linewidth=0.8, linestyle="-.", label="prior")
-    of_middle = place[middle_half(len(place))]
-    axes.axvspan(of_middle[0] - 0.5, of_middle[-1] + 0.5, **MIDDLE)
+    means = {part: values[0] for part, values in by_part(probability[None]).items()}
+    eighth = max(1, len(place) // 8)
+    parts = {"first": place[:eighth], "middle": place[middle_half(len(place))], "last": place[-eighth:]}
+    axes.axvspan(parts["middle"][0] - 0.5, parts["middle"][-1] + 0.5, **MIDDLE)
+    for part, among in parts.items():
+        axes.hlines(means[part], among[0] - 0.4, among[-1] + 0.4, color=BLACK, linewidth=1.5, zorder=3)
+    axes.plot([], [], color=BLACK, linewidth=1.5, label="mean of eighth, of middle half")
     axes.set_ylim(0, 1.05)
     axes.set_xlabel("place of the passage (tokens)")
     axes.set_ylabel("share, or probability")
-    _eighths(axes, recall)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    contexts, n = int(recall["prompts"].max()), int(recall["n"].max())
+    axes.set_title(f"What it finds again: random words in {contexts} contexts of {n:,} tokens", loc="left")
+    handles, _ = axes.get_legend_handles_labels()
+    _legend_beside(axes, handles)
 
 
-def _eighths(axes: Axes, recall: pd.DataFrame) -> None:
-    """Above both ends, what their eighths have over the middle half, where the accuracy lets places be compared."""
-    if not is_able(recall["accuracy"].mean()):
-        return
-    above = (recall["probability"] - recall["prior"]).to_numpy()
-    for over, side in zip(ends_over_middle(above[None]).values(), ("left", "right"), strict=True):
-        place = float(side == "right")
-        style: dict[str, Any] = {"ha": side, "va": "bottom", "color": GREEN}
-        axes.text(place, 1.0, f"{TIMES}{over[0]:.3g}", transform=axes.transAxes, **style)
-
-
-def _attention_entries(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
+def _attention_entries(shown: Sequence[Tables]) -> list[tuple[Any, str]]:
     """Handles and names of the lines of attention, those of layers in three of their shades."""
-    deepest = max(int(tables["distances"]["layer"].max()) for tables in models.values())
-    same = all(int(tables["distances"]["layer"].max()) == deepest for tables in models.values())
+    depths = {int(tables["distances"]["layer"].max()) for tables in shown}
+    deepest, same = max(depths), len(depths) == 1
     label = f"layers 1 to {deepest}" if same else "first to last layer"
     few = tuple(Line2D([], [], color=colour, linewidth=0.9) for colour in shades(range(3)).values())
     of_layers = (few, f"{label}, light to dark") if deepest > 1 else (few[1], "layer 1")
@@ -248,17 +344,21 @@ def _attention_entries(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
     return [of_layers, *mean, (Line2D([], [], **UNIFORM), "uniform attention")]
 
 
-def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
-    """One scale for each column. Rollouts may lie far from any measurement: influence has the room."""
-    top = max(tables["layers"]["high"].max() for tables in models.values())
-    rows[0, 0].set_ylim(0, 1.08 * top)
-    profiles = pd.concat([_shown(tables["profile"]) for tables in models.values()])
+def _lambda_limits(panels: Iterable[Axes], shown: Sequence[Tables]) -> None:
+    top = max(tables["layers"]["high"].max() for tables in shown)
+    for axes in panels:
+        axes.set_ylim(0, 1.08 * top)
+
+
+def _influence_limits(panels: Iterable[Axes], shown: Sequence[Tables]) -> None:
+    """One scale for all. Rollouts may lie far from any measurement: influence has the room, and replacement."""
+    profiles = pd.concat([_shown(tables["profile"]) for tables in shown])
     reference = profiles[profiles["variant"].isin([MEASURED, "uniform"])]
-    rows[0, 1].set_ylim(reference["low"].min() / 5, 3 * reference["high"].max())
-    for axes in rows[:, 1:].flat:
+    low, high = reference["low"].min() / 5, 3 * reference["high"].max()
+    for axes in panels:
+        axes.set_ylim(low, max(high, axes.get_ylim()[1]))
+    for axes in panels:
         log_ticks(axes.yaxis)
-    for axes in rows[:, 2]:
-        log_ticks(axes.xaxis)
 
 
 def _loss(axes: Axes, loss: pd.DataFrame) -> None:
@@ -272,10 +372,10 @@ def _loss(axes: Axes, loss: pd.DataFrame) -> None:
     axes.set_ylabel("loss (nats)")
 
 
-# Panels below those of a model that stands alone: the table of each, and how wide it is.
-LOWER: tuple[tuple[str, Callable[[Axes, pd.DataFrame], None], float], ...] = (
-    ("loss", _loss, 1.0),
-    ("recall", _recall, 1.9),
+# What a card answers first: the table that each panel is drawn of, from left to right, and how wide it is.
+ANSWERS: tuple[tuple[str, Callable[[Axes, pd.DataFrame, pd.DataFrame], None], float], ...] = (
+    (QUESTIONS, _questions, 1.0),
+    (RECALL, _recall, 2.0),
 )
 
 

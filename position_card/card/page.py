@@ -51,10 +51,25 @@ OF_REPLACEMENT = (
     "the total variation between the two distributions of the next token. A gradient says what an infinitely small "
     "change does, replacement what another token does; in trained models the two can differ much.\n"
 )
-CAPTION_OF_LOSS = "the loss of each token by its position, given all tokens before it"
-CAPTION_OF_RECALL = (
-    "how well the model finds a passage that is repeated after a context of random words, by its place there"
+OF_LAMBDA = "residual mixing (lambda), layer by layer"
+OF_INFLUENCE = (
+    "the share of each token in the influence on the prediction of the next token, on a logarithmic scale, beside what "
+    "some rollouts predict with residual mixing of the whole prompt; the table `profile` has all of them. Diamonds are "
+    "what replacing a token changes, where that was measured, with the same mean in the middle half."
 )
+OF_ATTENTION = (
+    "the mean attention weight on the token at each distance, one line per layer; the weight that tokens give to "
+    "themselves is not drawn, and the right end is noisy, since few tokens have others so far behind them. There a "
+    "weight that rises is a sink: the first token. Uniform attention, which gives all earlier tokens the same weight, "
+    "also falls with distance, because only late tokens have others far behind them. So a fall like that is no sign of "
+    "recency. Where fewer lines are seen than the legend names, some lie on each other."
+)
+OF_ENDS = "Numbers in the legend are what an end has over the middle half, which is grey, with their intervals. "
+CAPTION_OF_RECALL = (
+    "Top: how well the model finds a passage that is repeated after a context of random words, by its place there; "
+    "black lines are means of the first eighth, the middle half and the last eighth. "
+)
+OF_RECALL = "how well the model finds a passage that is repeated after a context of random words, by its place there"
 OF_RECALL = (
     "- **Recall**: the model reads contexts of {material}. The words of a context are different, and are of the "
     "{words} most frequent ones of this text that are one token each. {cue} of them that stand side by side come "
@@ -119,8 +134,9 @@ def page(
     chance = sentences.on_chance(part, uniform, by_frequency)
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
+        alt=_alt(facts, recall_part is not None),
         drawn=_drawn(longest.n, longest.prompts, facts),
-        caption=caption(part.level) + _caption_below(LOSS in part.tables, recall_part is not None),
+        caption=_caption(part, recall_part is not None),
         question=question,
         answers=answers,
         headline=f"{chance}\n\n" if chance else "",
@@ -144,29 +160,35 @@ def page(
     )
 
 
-def caption(level: float) -> str:
-    """Return what the figure of a card shows, with the kind of its intervals."""
+def caption_beside(level: float) -> str:
+    """Return what the figure of several cards shows, with the kind of its intervals."""
     return (
-        "Left: residual mixing (lambda), layer by layer. "
-        "Middle: the share of each token in the influence on the prediction of the next token, on a logarithmic scale, "
-        "beside what some rollouts predict with residual mixing of the whole prompt; the table `profile` has all of "
-        "them. Dots mark the first and the last token; numbers beside them are their influence over the mean of the "
-        "middle half (grey, with a black line at that mean). Diamonds are what replacing a token changes, where that "
-        "was measured, with the same mean in the middle half. Right: the mean attention weight on "
-        "the token at each distance, one line per layer; the weight that tokens give to themselves is not drawn, and "
-        "the right end is noisy, since few tokens have others so far behind them. There a weight that rises is a sink: "
-        "the first token. Uniform attention, which gives all "
-        "earlier tokens the same weight, also falls with distance, because only late tokens have others far behind "
-        "them. So a fall like that is no sign of recency. Where fewer lines are seen than the legend names, some lie "
-        f"on each other. Bands and bars are {PERCENT * level:g} % bootstrap intervals over documents of this text, and "
-        f"over prompts where these are of fewer than {LEAST} documents."
+        f"Left: {OF_LAMBDA}. Middle: {OF_INFLUENCE} Dots mark the first and the last token; numbers beside them are "
+        "their influence over the mean of the middle half (grey, with a black line at that mean). Right: "
+        f"{OF_ATTENTION} {_of_intervals(level)}"
     )
 
 
-def _caption_below(loss: bool, recall: bool) -> str:
-    """What the row below shows, from left to right."""
-    panels = [CAPTION_OF_LOSS] * loss + [CAPTION_OF_RECALL] * recall
-    return f" Below: {'; '.join(panels)}." if panels else ""
+def _alt(facts: Mapping[str, Any], recall: bool) -> str:
+    return (
+        f"{'Recall, i' if recall else 'I'}nfluence, residual mixing and attention of {facts['name']} on {facts['text']}"
+    )
+
+
+def _caption(part: CardPart, recall: bool) -> str:
+    """Return what the figure of a card shows, from its top, with the kind of its intervals."""
+    loss = "; right: the loss of each token by its position, given all tokens before it" if LOSS in part.tables else ""
+    return (
+        f"{CAPTION_OF_RECALL * recall}{'Below it' if recall else 'Top'}: {OF_INFLUENCE} {OF_ENDS}Last row, left: "
+        f"{OF_LAMBDA}{loss}; beside lambda: {OF_ATTENTION} {_of_intervals(part.level)}"
+    )
+
+
+def _of_intervals(level: float) -> str:
+    return (
+        f"Bands and bars are {PERCENT * level:g} % bootstrap intervals over documents of this text, and over prompts "
+        f"where these are of fewer than {LEAST} documents."
+    )
 
 
 def code(token: str) -> str:

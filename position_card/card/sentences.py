@@ -3,7 +3,7 @@
 An interval that holds the value which would mean nothing (no trend, no ratio, no difference) is said to mean nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,33 @@ SHAPES = {
     (-1, 0): "the middle outweighs the first token, and the last is not separable from it",
     (-1, -1): "the middle outweighs both",
 }
+
+# The same of recall in n tokens, for a title.
+FOUND = {
+    (1, 1): "better at both ends of {n:,} tokens than in the middle",
+    (1, 0): "better at the beginning of {n:,} tokens than in the middle",
+    (1, -1): "best at the beginning of {n:,} tokens, and worst at the end",
+    (0, 1): "better at the end of {n:,} tokens than in the middle",
+    (0, 0): "at no end of {n:,} tokens separably better or worse than in the middle",
+    (0, -1): "worse at the end of {n:,} tokens than in the middle",
+    (-1, 1): "best at the end of {n:,} tokens, and worst at the beginning",
+    (-1, 0): "worse at the beginning of {n:,} tokens than in the middle",
+    (-1, -1): "better in the middle of {n:,} tokens than at both ends",
+}
+
+
+def verdict(model: str, part: CardPart, others: Mapping[str, CardPart]) -> str:
+    """Say in the words of a title what recall tells of the place, or else replacement, or else gradients."""
+    for name, ends, measure in ((RECALL, EIGHTHS, ""), (REPLACEMENT, ENDS, "replacement"), ("", ENDS, "gradients")):
+        found = others.get(name) if name else part
+        if found is None:
+            continue
+        first, last = (found.interval(name or INFLUENCE, end) for end in ends)
+        if not np.isnan([first.low, last.low]).any():
+            sides = first.side(1), last.side(1)
+            by_recall = f"{model} finds random words {FOUND[sides].format(n=found.n)}"
+            return f"In {model}, by {measure}, {SHAPES[sides]}" if measure else by_recall
+    return f"In {model} no place can be compared with the middle"
 
 
 def on_chance(part: CardPart, uniform: float, by_frequency: float) -> str:

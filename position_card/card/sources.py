@@ -15,6 +15,7 @@ from typing import Literal
 from position_card.core.runtime import InputError
 from position_card.models import files
 from position_card.models.files import GGUF
+from position_card.models.source import PACKAGE
 
 Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of the same names
 
@@ -48,15 +49,16 @@ class Source:
     @property
     def shown(self) -> str:
         """As a reader knows it: the name of the file or directory, or what was typed; of a copy, with its seed."""
-        return self._of_copy(Path(os.path.abspath(self.path)).name if self.kind == "path" else self.given)
+        return self.with_seed(Path(os.path.abspath(self.path)).name if self.kind == "path" else self.given)
 
     @property
     def name(self) -> str:
         """As its files are called: lower-case letters, digits, dots and dashes."""
         last = original(self).shown.removesuffix(GGUF).rsplit("/", 1)[-1].rsplit(":", 1)[-1]
-        return self._of_copy(re.sub(r"[^a-z0-9.]+", "-", last.lower()).strip("-.") or "unnamed")
+        return self.with_seed(re.sub(r"[^a-z0-9.]+", "-", last.lower()).strip("-.") or "unnamed")
 
-    def _of_copy(self, name: str) -> str:
+    def with_seed(self, name: str) -> str:
+        """Return the name of the model, or of this untrained copy of it."""
         return name if self.untrained is None else f"{name}-untrained-{self.untrained}"
 
 
@@ -106,6 +108,13 @@ def locate(model: Source, revision: str | None, out: Path) -> tuple[Path, str]:
     hub.fetch_model(model.given, revision, None, record)
     commit = hub.revision(record)
     return hub.model_place(record), f"{model.given} at {commit}" if commit else model.given
+
+
+def title(model: Source, place: Path) -> str:
+    """Return what a card calls a model: as it was typed, but one of a package by its file, which lies at `place`."""
+    if not model.given.startswith(PACKAGE):
+        return model.shown
+    return model.with_seed(re.sub(r"[.-](I?Q\d\w*|B?F16|F32)$", "", place.stem, flags=re.IGNORECASE))
 
 
 def with_copies(models: Sequence[Source], untrained: int) -> list[Source]:

@@ -35,7 +35,14 @@ def tables(variants, estimators=tuple(MIXINGS), layers=LAYERS, seed=0):
     high = 0.4 + 0.1 * mixing["estimator"].map(estimators.index)
     found = {"layers": mixing.assign(value=0.3 - 0.01 * mixing["layer"], low=0.2, high=high), "profile": profile}
     found["distances"] = pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value})
+    found["statistics"] = statistics("influence", {"first / middle": 4.56, "last / middle": 0.5})
     return {name: table.assign(n=N) for name, table in found.items()}
+
+
+def statistics(variant, values):
+    """Of some ends, with intervals from half to twice their values."""
+    rows = [("none", variant, end, value, 0.5 * value, 2 * value) for end, value in values.items()]
+    return pd.DataFrame(rows, columns=["estimator", "variant", "statistic", *ENDS])
 
 
 def uniform_attention(n):
@@ -75,15 +82,35 @@ def panels_of(given):
     ]
 
 
-def card(*models, **others):
-    """Of models by their variants; `others` are further tables of each."""
-    given = {f"model {place}": {**tables(variants, seed=place), **others} for place, variants in enumerate(models)}
-    figure, panels = figures.card(given, TEXT), [panel for one in given.values() for panel in panels_of(one)]
+def beside(*models):
+    """Of models by their variants."""
+    given = {f"model {place}": tables(variants, seed=place) for place, variants in enumerate(models)}
+    return figures.beside(given, TEXT), [panel for one in given.values() for panel in panels_of(one)]
+
+
+def card(**others):
+    """Of one model; `others` are further tables of it."""
+    given = {**tables(WITHOUT_ALIBI), **others}
+    lambdas, influence, attention = panels_of(given)
+    panels = [influence, lambdas, attention]
     if "recall" in others:
         rows, colour = others["recall"], figures.GREEN
         columns = ["probability", "probability low", "probability high", "accuracy", "prior"]
-        panels = [Panel([rows[columns]], lines={(colour, "-"): rows["probability"]}), *panels]
-    return figure, panels
+        eighth, probability = N // 8, rows["probability"]
+        means = [probability[part].mean() for part in (slice(eighth), MIDDLE, slice(-eighth, None))]
+        panels = [Panel([rows[columns], means], lines={(colour, "-"): probability}), *panels]
+    if "questions" in others:
+        by_place = others["questions"].pivot(index="place", columns="record", values="log_probability").iloc[:3]
+        means = np.exp(by_place.mean(axis=1))
+        panels = [Panel([np.exp(by_place), means], lines={(figures.GREEN, "-"): means}), *panels]
+    if "loss" in others:
+        panels.append(Panel([others["loss"][ENDS]], lines={(figures.INDIGO, "-"): others["loss"]["value"]}))
+    return figures.card(given, "mine finds it", TEXT), panels
+
+
+def loss():
+    value = np.geomspace(8, 2, N - 1)
+    return pd.DataFrame({"position": range(1, N), "value": value, "low": value - 0.5, "high": value + 0.5, "n": N})
 
 
 def replacement():
@@ -101,11 +128,28 @@ def recall(first=0.4, accuracy=0.3):
     return pd.DataFrame({**columns, "chance": 0.01, "n": N + 3, "prompts": 5})
 
 
-def long_names(*chosen):
+def questions():
+    """Of 5 records, asked at 3 places and besides."""
+    rows = [(record, place) for record in range(5) for place in ("1", "2", "3", "gold alone", "no documents")]
+    table = pd.DataFrame(rows, columns=["record", "place"])
+    return table.assign(log_probability=np.random.default_rng(1).uniform(-6, 0, len(table)), n=90, prompts=5)
+
+
+def long_names():
     """Names of models and texts may be long, and models deep."""
     names = ("a", "a-rather-long-name-of-a-model-7b-instruct", "b", "another-long-name-of-a-model-1.3b")
-    given = {names[at]: tables((WITH_ALIBI, WITHOUT_ALIBI)[at % 2], layers=(3, 24, 1, 12)[at]) for at in chosen}
-    return figures.card(given, "owner/some-long-name-of-a-text"), None
+    given = {
+        name: tables((WITH_ALIBI, WITHOUT_ALIBI)[at % 2], layers=(3, 24, 1, 12)[at]) for at, name in enumerate(names)
+    }
+    return figures.beside(given, "owner/some-long-name-of-a-text"), None
+
+
+def long_title():
+    """Of a deep model, with all that a card may have."""
+    title = "In a-rather-long-name-of-a-model-7b-instruct, by replacement, the last token outweighs the middle, and not"
+    given = {**tables(WITHOUT_ALIBI, layers=24), "recall": recall(), "loss": loss(), "replacement": replacement()}
+    given["questions"] = questions()
+    return figures.card(given, title, "owner/some-long-name-of-a-text"), None
 
 
 def run(steps=(0, 40, 80, 120), recalled=2):
@@ -138,12 +182,14 @@ def run(steps=(0, 40, 80, 120), recalled=2):
 
 
 FIGURES = {
-    "without ALiBi": partial(card, WITHOUT_ALIBI),
-    "two models": partial(card, WITH_ALIBI, WITHOUT_ALIBI),
-    "replacement": partial(card, WITHOUT_ALIBI, replacement=replacement()),
-    "recall": partial(card, WITHOUT_ALIBI, recall=recall()),
-    "four models": partial(long_names, 0, 1, 2, 3),
-    "a long name": partial(long_names, 1),
+    "a card": card,
+    "two models": partial(beside, WITH_ALIBI, WITHOUT_ALIBI),
+    "replacement": partial(card, replacement=replacement()),
+    "recall": partial(card, recall=recall(), loss=loss()),
+    "questions": partial(card, questions=questions(), recall=recall()),
+    "questions alone": partial(card, questions=questions()),
+    "four models": long_names,
+    "a long title": long_title,
     "a training run": run,
     "a training run of powers": partial(run, (0, 1, 8, 64, 512, 143_000), 0),
 }

