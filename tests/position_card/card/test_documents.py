@@ -263,7 +263,7 @@ def test_what_was_measured_is_kept_unless_it_is_forced(here, monkeypatch, capsys
     write(Path("rows.jsonl"), rows)
     typed = ["./base", "--documents", "rows.jsonl", "--threads", "1"]
     assert command.main([*typed, "--dry-run"]) == 0
-    assert "8 records in " in capsys.readouterr().err
+    assert "8 records of rows.jsonl in " in capsys.readouterr().err
     assert not (here / "position-card/base/documents").exists()
     _, found = run("base", rows)
     assert command.main([*typed, "--json"]) == 0
