@@ -40,8 +40,8 @@ KINDS = {
         (partial(artifacts.write_table, table=TABLE), partial(artifacts.read_table, columns=COLUMNS)),
     ),
     "checkpoint.safetensors": (
-        partial(checkpoint.write, run="mine", state=STATE),
-        partial(checkpoint.read, run="mine"),
+        partial(checkpoint.write, fingerprint="mine", state=STATE),
+        partial(checkpoint.read, fingerprint="mine"),
     ),
 }
 SEALED = {"lambda.safetensors", "checkpoint.safetensors"}  # of one format
