@@ -95,7 +95,8 @@ class Card:
         - `recall`: probability and accuracy of the right word by the `place` of the passage, `n` in words.
         - `questions`: `log_probability` of the answer to a built-in question (`record`) by the `place` of the document
           that holds it, and whether it is `right`, as in `Documents.table`.
-        - `statistics`: ratios, distances and rank correlations by `variant`; the loss in nats a token.
+        - `statistics`: ratios, distances and rank correlations by `variant`; the loss in nats a token; of `questions`
+          the probability of the answer with its document first, or last, over that in the middle.
 
         `value` stands between `low` and `high`, the bounds of its interval. `docs/card.md` has every column.
         """
@@ -106,6 +107,7 @@ class Card:
         if answers := self.questions:
             size = {"n": answers.facts["longest"], "prompts": answers.table["record"].nunique()}
             tables[questions.TABLE].append(answers.table.assign(**size))
+            tables["statistics"].append(questions.ratios_of_ends(answers).assign(**size))
         return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
 
     @property
@@ -115,6 +117,8 @@ class Card:
         uniform, by_frequency = math.log(facts["model"]["vocabulary"]), facts["prompts"][str(longest.n)]["entropy"]
         if sentences.on_chance(longest, uniform, by_frequency):
             return f"{self.name} cannot predict {self.text}"
+        if self.questions and (decided := questions.title(self.questions)):
+            return f"{self.name}: {decided}"
         return sentences.verdict(self.name, longest, self.others)
 
     @cached_property

@@ -298,6 +298,7 @@ def _questions(axes: Axes, answers: pd.DataFrame, statistics: pd.DataFrame) -> N
     axes.plot(places, np.exp(by_place), color=GREY, linewidth=0.5)
     axes.plot(places, means, color=GREEN, marker="o", markersize=4, linewidth=2.0)
     axes.set_yscale("log")
+    axes.set_ylim(bottom=axes.get_ylim()[0] / 10)  # room for what the ends have over the middle
     axes.set_xlim(places[0] - 0.4, places[-1] + 0.4)
     axes.set_xticks([1, (1 + places[-1]) / 2, places[-1]], ["first", "middle", "last"])
     log_ticks(axes.yaxis)
@@ -307,7 +308,7 @@ def _questions(axes: Axes, answers: pd.DataFrame, statistics: pd.DataFrame) -> N
     for end, place, side in zip(ENDS, (0.0, 1.0), ("left", "right"), strict=True):
         for interval in _intervals(statistics, QUESTIONS, end):
             style: dict[str, Any] = {"ha": side, "va": "bottom", "color": GREEN}
-            axes.text(place, 0.0, f"{TIMES}{interval.value:.3g}", transform=axes.transAxes, **style)
+            axes.text(place, 0.02, f"{TIMES}{interval.value:.3g}", transform=axes.transAxes, **style)
 
 
 def _recall(axes: Axes, recall: pd.DataFrame, statistics: pd.DataFrame) -> None:

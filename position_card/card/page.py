@@ -65,11 +65,14 @@ OF_ATTENTION = (
     "recency. Where fewer lines are seen than the legend names, some lie on each other."
 )
 OF_ENDS = "Numbers in the legend are what an end has over the middle half, which is grey, with their intervals. "
-CAPTION_OF_RECALL = (
-    "Top: how well the model finds a passage that is repeated after a context of random words, by its place there; "
-    "black lines are means of the first eighth, the middle half and the last eighth. "
+CAPTION_OF_QUESTIONS = (
+    "the probability of the answer to each built-in question (grey), and its geometric mean (green), by the place of "
+    "the document that holds the answer; numbers are those of the ends over the middle"
 )
-OF_RECALL = "how well the model finds a passage that is repeated after a context of random words, by its place there"
+CAPTION_OF_RECALL = (
+    "how well the model finds a passage that is repeated after a context of random words, by its place there; black "
+    "lines are means of the first eighth, the middle half and the last eighth"
+)
 OF_RECALL = (
     "- **Recall**: the model reads contexts of {material}. The words of a context are different, and are of the "
     "{words} most frequent ones of this text that are one token each. {cue} of them that stand side by side come "
@@ -134,9 +137,9 @@ def page(
     chance = sentences.on_chance(part, uniform, by_frequency)
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
-        alt=_alt(facts, recall_part is not None),
+        alt=_alt(facts, bool(answers), recall_part is not None),
         drawn=_drawn(longest.n, longest.prompts, facts),
-        caption=_caption(part, recall_part is not None),
+        caption=_caption(part, bool(answers), recall_part is not None),
         question=question,
         answers=answers,
         headline=f"{chance}\n\n" if chance else "",
@@ -169,17 +172,20 @@ def caption_beside(level: float) -> str:
     )
 
 
-def _alt(facts: Mapping[str, Any], recall: bool) -> str:
-    return (
-        f"{'Recall, i' if recall else 'I'}nfluence, residual mixing and attention of {facts['name']} on {facts['text']}"
-    )
+def _alt(facts: Mapping[str, Any], questions: bool, recall: bool) -> str:
+    shown = ["answers"] * questions + ["recall"] * recall + ["influence", "residual mixing", "attention"]
+    listed = sentences.listed(shown)
+    return f"{listed[0].upper()}{listed[1:]} of {facts['name']} on {facts['text']}"
 
 
-def _caption(part: CardPart, recall: bool) -> str:
+def _caption(part: CardPart, questions: bool, recall: bool) -> str:
     """Return what the figure of a card shows, from its top, with the kind of its intervals."""
+    answers = [CAPTION_OF_QUESTIONS] * questions + [CAPTION_OF_RECALL] * recall
+    places = ("Top left", "Top right") if len(answers) > 1 else ("Top",)
+    top = "".join(f"{place}: {answer}. " for place, answer in zip(places, answers, strict=False))
     loss = "; right: the loss of each token by its position, given all tokens before it" if LOSS in part.tables else ""
     return (
-        f"{CAPTION_OF_RECALL * recall}{'Below it' if recall else 'Top'}: {OF_INFLUENCE} {OF_ENDS}Last row, left: "
+        f"{top}{'Below' if answers else 'Top'}: {OF_INFLUENCE} {OF_ENDS}Last row, left: "
         f"{OF_LAMBDA}{loss}; beside lambda: {OF_ATTENTION} {_of_intervals(part.level)}"
     )
 

@@ -5,13 +5,18 @@ They are plain invented facts in English, of our own writing, in `texts/question
 
 from importlib import resources
 
+import pandas as pd
+
 from position_card.card.documents_page import Documents
 from position_card.card.page import counted
+from position_card.card.record_statistics import PlaceStatistics
+from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 FILE = str(resources.files("position_card.texts").joinpath("questions.jsonl"))
 NAME, ORIGIN = "built-in facts", "built in: plain invented facts in English"
 TABLE = "questions"  # what the measure is called
 TOLD_BY = "these questions"  # in the sentence that decides
+DECIDED = ("Put", "Don't put", "Order matters little")  # begin a sentence that says where documents belong
 PLACES = 3  # at which the document stands that holds the answer
 PAGE = "questions.md"  # beside the page of the card
 OWN = "`position-card MODEL --documents FILE.jsonl`"
@@ -37,6 +42,27 @@ def headline(answers: Documents) -> str:
         f"sentence, in prompts of up to {facts['longest']:,} tokens. Longer prompts and other documents can have "
         f"another order, so ask your own: {OWN}."
     )
+
+
+def title(answers: Documents) -> str:
+    """Return what the sentence that decides says first, for a title; nothing where these questions do not decide."""
+    told, colon, _ = answers.decision.partition(":")
+    if not colon or not told.startswith(DECIDED):
+        return ""
+    if "is not told apart" in answers.decision:
+        told = "Put key documents first or last"
+    return f"{told[0].lower()}{told[1:]} ({counted(answers.table['record'].nunique(), 'built-in question')})"
+
+
+def ratios_of_ends(answers: Documents) -> pd.DataFrame:
+    """Return the probability of the answer at both ends over that in the middle, as a card has its statistics."""
+    comparison = answers.comparison
+    assert isinstance(comparison, PlaceStatistics)
+    rows = [
+        (SAME_FOR_EVERY_ESTIMATOR, TABLE, f"{end} / middle", ratio.value, ratio.low, ratio.high)
+        for end, ratio in comparison.ratios.items()
+    ]
+    return pd.DataFrame(rows, columns=["estimator", "variant", "statistic", "value", "low", "high"])
 
 
 def headline_without(why: str) -> str:

@@ -98,7 +98,9 @@ def card(**others):
         columns = ["probability", "probability low", "probability high", "accuracy", "prior"]
         eighth, probability = N // 8, rows["probability"]
         means = [probability[part].mean() for part in (slice(eighth), MIDDLE, slice(-eighth, None))]
-        panels = [Panel([rows[columns], means], lines={(colour, "-"): probability}), *panels]
+        parts = [(0, eighth - 1), (MIDDLE.start, MIDDLE.stop - 1), (N - eighth, N - 1)]
+        along = [rows["place"], [(start - 0.4, stop + 0.4) for start, stop in parts]]
+        panels = [Panel([rows[columns], means], along, lines={(colour, "-"): probability}), *panels]
     if "questions" in others:
         by_place = others["questions"].pivot(index="place", columns="record", values="log_probability").iloc[:3]
         means = np.exp(by_place.mean(axis=1))

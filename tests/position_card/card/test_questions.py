@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from tokenizers import AddedToken
@@ -12,6 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 import position_card
 from position_card import measure
 from position_card.card import command, questions
+from position_card.card.documents_page import Documents
 from position_card.models import tokens
 from tests.records import CHATML
 
@@ -96,6 +99,46 @@ def test_the_card_begins_with_the_decision_and_keeps_it(prose, tmp_path):
     assert again.page == card.page
     assert again.questions.page == card.questions.page == (tmp_path / "card/questions.md").read_text()
     assert again.tables["questions"].equals(card.tables["questions"])
+
+
+def answered(first, spread, alone=9.0, last=0.1):
+    """16 questions whose answers are e to the power of `first` times as probable first as in the middle, about."""
+    rng = np.random.default_rng(0)
+    gains = {"1": first, "2": 0.0, "3": last, "no documents": -9.0, "gold alone": alone - 9.0}
+    rows = [(record, place, gain + spread * rng.normal()) for record in range(16) for place, gain in gains.items()]
+    table = pd.DataFrame(rows, columns=["record", "place", "log_probability"])
+    return Documents(table.assign(right=1, answer_tokens=2), {"chooses": False, "seed": 0})
+
+
+@pytest.mark.parametrize(
+    ("answers", "title"),
+    [
+        (answered(2.0, 0.1), "put key documents first (16 built-in questions)"),
+        (answered(2.0, 0.1, last=2.0), "put key documents first or last (16 built-in questions)"),
+        (answered(0.0, 5.0), ""),  # undecided
+        (answered(2.0, 0.1, alone=0.0), ""),  # the documents give no answers
+    ],
+)
+def test_a_title_says_where_documents_belong_if_that_is_decided(answers, title):
+    assert questions.title(answers) == title
+
+
+def test_statistics_are_geometric_means_over_the_middle():
+    answers = answered(2.0, 0.3)
+    by_place = answers.table.pivot(index="record", columns="place", values="log_probability")
+    found = questions.ratios_of_ends(answers).set_index("statistic")
+    for end, place in (("first / middle", "1"), ("last / middle", "3")):
+        assert found.loc[end, "value"] == pytest.approx(np.exp((by_place[place] - by_place["2"]).mean()))
+        assert found.loc[end, "low"] < found.loc[end, "value"] < found.loc[end, "high"]
+
+
+def test_the_statistics_of_a_card_have_its_questions_and_its_caption_names_them(prose):
+    card = measure(llama(), chat_tokenizer(), prose, **ASKED)
+    table = card.tables["statistics"]
+    assert list(table.loc[table["variant"] == "questions", "statistic"]) == ["first / middle", "last / middle"]
+    assert "built-in question (grey)" in card.page
+    assert "![Answers, influence, residual mixing and attention of" in card.page
+    assert card.figure().axes[0].get_title("left") == "What it answers: 16 questions"
 
 
 def test_the_command_prints_the_answer_and_asks_no_copy(here, capsys):
