@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from position_bias.language_models.names import shown_name
 from position_bias.verdicts.registry import PRETRAINED
@@ -72,5 +73,6 @@ def _differences(axes: Axes, judged: pd.DataFrame, looks: Mapping[str, Look], de
         places = [-aside - decoders.index(name) for name in rows["decoder"]]
         marks_across(axes, places, rows, "measured", look, markersize=3.5)
     axes.axvline(0, color=REFERENCE, linewidth=0.7, zorder=0)
+    axes.xaxis.set_major_locator(MaxNLocator(3))
     axes.set_ylim(0.6 - len(decoders), 0.6)
     axes.tick_params(axis="y", length=0)

@@ -132,7 +132,7 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
             {},
         ),
         ([(MEASURE, "[0].sum(0)", "[0].mean(0)")], MEASURED_AGAIN),
-        ([(FIGURES, "float(lowest) / 2)", "float(lowest) / 3)")], only("structural_draw_fig4")),
+        ([(FIGURES, "for mixing in every) / 2)", "for mixing in every) / 3)")], only("structural_draw_fig4")),
         (
             [(FIGURES, "(BOLD, THIN)) -> None:", "(BOLD, BOLD)) -> None:")],
             only("structural_draw_fig1", "structural_draw_fig3"),
@@ -157,7 +157,7 @@ def test_an_edit_of_the_library_makes_again_what_runs_it_and_nothing_else(mine, 
 
 
 def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
-    mine.edit(FIGURES, "float(lowest) / 2)", "float(lowest) / 3)")
+    mine.edit(FIGURES, "for mixing in every) / 2)", "for mixing in every) / 3)")
     assert "Params have changed" in mine.snakemake("figures/structural/fig4.pdf -n --cores 1")
     assert mine.planned("all --rerun-triggers mtime") == {}
     mine.snakemake("all --touch --cores 1")
@@ -218,7 +218,7 @@ def test_another_width_draws_the_figures_again_and_nothing_else(mine):
     assert mine.planned() == EVERY_FIGURE
     mine.snakemake("figures/emergence/fig1.png --cores 1")
     with Image.open(mine.root / "figures/emergence/fig1.png") as drawn:
-        assert 3.2 < drawn.width / 200 < 3.5
+        assert 3.2 < drawn.width / 240 < 3.5
         assert drawn.getpixel((0, 0))[3] == 0
 
 
