@@ -2,7 +2,6 @@
 
 import base64
 import io
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -106,16 +105,15 @@ class Card:
                 tables[name].append(table.assign(n=part.n, prompts=part.prompts))
         if answers := self.questions:
             size = {"n": answers.facts["longest"], "prompts": answers.table["record"].nunique()}
-            tables[questions.TABLE].append(answers.table.assign(**size))
+            tables[profiles.QUESTIONS].append(answers.table.assign(**size))
             tables["statistics"].append(questions.ratios_of_ends(answers).assign(**size))
         return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
 
     @property
     def verdict(self) -> str:
         """What was found, in the words of the title of the figure."""
-        longest, facts = self.lengths[max(self.lengths)], self.measurements.facts
-        uniform, by_frequency = math.log(facts["model"]["vocabulary"]), facts["prompts"][str(longest.n)]["entropy"]
-        if sentences.on_chance(longest, uniform, by_frequency):
+        longest = self.lengths[max(self.lengths)]
+        if sentences.on_chance(longest, *self.measurements.losses_without_context(longest.n)):
             return f"{self.name} cannot predict {self.text}"
         if self.questions and (decided := questions.title(self.questions)):
             return f"{self.name}: {decided}"
@@ -128,7 +126,7 @@ class Card:
         if answers:
             question, section = questions.headline(answers), questions.section(answers)
         else:
-            question = questions.headline_without(self.measurements.facts["left out"][questions.TABLE])
+            question = questions.headline_without(self.measurements.facts["left out"][profiles.QUESTIONS])
             section = ""
         return page.page(self.measurements, self.lengths, self.others, question, section)
 

@@ -4,7 +4,6 @@ Models that were measured on the same prompts are compared on the same drawn pro
 what a prompt does to both cancels. Others are resampled independently.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -102,15 +101,14 @@ def _rows(table: pd.DataFrame, cards: Sequence[Card]) -> Iterator[list[str]]:
                 ends = [
                     cell for row in (begin, end) for cell in (_interval_text(row), _interval_text(row, "quotient "))
                 ]
-                facts = model.measurements.facts
-                scale = (facts["prompts"][str(n)]["entropy"], math.log(facts["model"]["vocabulary"]))
+                uniform, by_frequency = model.measurements.losses_without_context(n)
                 yield [
                     str(n),
                     model.name,
                     str(loss["prompts"]),
                     *ends,
                     _interval_text(loss),
-                    *(f"{number:.3g}" for number in scale),
+                    *(f"{number:.3g}" for number in (by_frequency, uniform)),
                 ]
 
 

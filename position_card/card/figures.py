@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from position_card.card.profiles import BASELINES, EIGHTHS, ENDS, RECALL, REPLACEMENT, Interval
+from position_card.card.profiles import BASELINES, EIGHTHS, ENDS, QUESTIONS, RECALL, REPLACEMENT, Interval
 from position_card.drawing.intervals import error_bars
 from position_card.drawing.looks import (
     BLACK,
@@ -38,7 +38,7 @@ from position_card.drawing.looks import (
 )
 from position_card.drawing.panels import layer_axis, log_ticks
 from position_card.drawing.style import PAGE
-from position_card.rollout.parts import by_part, middle_half
+from position_card.rollout.parts import middle_half, parts_of_places
 from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 MIXINGS = {  # estimators of residual mixing, by marks, and by colours that no rollout has
@@ -65,7 +65,6 @@ ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
 ROW, INFLUENCE_ROW, ANSWER_ROW = 1.95, 1.9, 1.75  # inches: the height of panels of a model, from the last row on
 TITLE_ROOM = 0.1  # inches
-QUESTIONS = "questions"  # the table of what was answered, where documents were placed
 FOUND = "probability of the right word"
 ROOM = 0.75  # of the width of a panel and its share of the margins, for a title
 Tables = Mapping[str, pd.DataFrame]  # those of the card of one model, by name
@@ -93,8 +92,7 @@ def card(tables: Tables, title: str, text: str) -> Figure:
     axes = middle.subplots()
     _influence(axes, tables)
     _influence_limits([axes], [tables])
-    n, prompts = int(tables["profile"]["position"].max()) + 1, int(tables["profile"]["prompts"].max())
-    axes.set_title(f"What the prediction depends on: {prompts} prompts of {n} tokens of {text}", loc="left")
+    axes.set_title(f"What the prediction depends on: {_prompts(tables)} of {text}", loc="left")
     _legend_beside(axes, _influence_entries([tables], tables["statistics"]))
     draws = [(_lambda, tables["layers"], 1.0), (_attention, tables["distances"], 1.1)]
     draws += [(_loss, tables["loss"], 0.8)] if "loss" in tables else []
@@ -123,9 +121,8 @@ def beside(models: Mapping[str, Tables], text: str) -> Figure:
         _lambda(row[0], tables["layers"])
         _influence(row[1], tables)
         _annotate_ends(row[1], tables)
-        n, prompts = int(tables["profile"]["position"].max()) + 1, int(tables["profile"]["prompts"].max())
         width = ROOM * PAGE * PANELS[1] / sum(PANELS)
-        row[1].set_title("\n".join(balanced(f"{name}: {prompts} prompts of {n} tokens", width)))
+        row[1].set_title("\n".join(balanced(f"{name}: {_prompts(tables)}", width)))
         _attention(row[2], tables["distances"])
         for axes in row:
             axes.tick_params(labelleft=True)
@@ -143,6 +140,12 @@ def _of_longest(tables: Tables) -> Tables:
     """Return the rows of the longest prompts; statistics are of several lengths, each measure of its longest."""
     statistics = {"statistics": tables["statistics"]} if "statistics" in tables else {}
     return {kind: table[table["n"] == table["n"].max()] for kind, table in tables.items()} | statistics
+
+
+def _prompts(tables: Tables) -> str:
+    """Say how many prompts influence is of, and how long they are."""
+    profile = tables["profile"]
+    return f"{profile['prompts'].max()} prompts of {profile['position'].max() + 1} tokens"
 
 
 def _influence_entries(shown: Sequence[Tables], statistics: pd.DataFrame | None = None) -> list[Line2D]:
@@ -318,12 +321,12 @@ def _recall(axes: Axes, recall: pd.DataFrame, statistics: pd.DataFrame) -> None:
     axes.plot(place, probability, color=GREEN, linewidth=1.0, label=_with_ends(FOUND, statistics, RECALL, EIGHTHS))
     axes.plot(place, recall["accuracy"], "o", color=GREY, markersize=2, label="share of right words (accuracy)")
     axes.plot(place, recall["prior"], color=REFERENCE, linewidth=0.8, linestyle="-.", label="prior")
-    means = {part: values[0] for part, values in by_part(probability[None]).items()}
-    eighth = max(1, len(place) // 8)
-    parts = {"first": place[:eighth], "middle": place[middle_half(len(place))], "last": place[-eighth:]}
-    axes.axvspan(parts["middle"][0] - 0.5, parts["middle"][-1] + 0.5, **MIDDLE)
-    for part, among in parts.items():
-        axes.hlines(means[part], among[0] - 0.4, among[-1] + 0.4, color=BLACK, linewidth=1.5, zorder=3)
+    parts = parts_of_places(len(place))
+    of_middle = place[parts["middle"]]
+    axes.axvspan(of_middle[0] - 0.5, of_middle[-1] + 0.5, **MIDDLE)
+    for part in parts.values():
+        among, mean = place[part], probability[part].mean()
+        axes.hlines(mean, among[0] - 0.4, among[-1] + 0.4, color=BLACK, linewidth=1.5, zorder=3)
     axes.plot([], [], color=BLACK, linewidth=1.5, label="mean of eighth, of middle half")
     axes.set_ylim(0, 1.05)
     axes.set_xlabel("place of the passage (tokens)")

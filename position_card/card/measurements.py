@@ -1,5 +1,6 @@
 """The measurements of a decoder that its card shows, and the files that hold them. Reading them needs no torch."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,14 @@ class Measurements:
     replacement: ReplacementEffects | None = None
     recall: RecallResult | None = None
     questions: QuestionAnswers | None = None
+
+    def losses_without_context(self, n: int) -> tuple[float, float]:
+        """Return two losses to compare that of prompts of n tokens with, in nats a token.
+
+        The first is that of the same probability for every token, and the second about that of a model that knows how
+        often each token occurs in the text.
+        """
+        return math.log(self.facts["model"]["vocabulary"]), self.facts["prompts"][str(n)]["entropy"]
 
     def write(self, directory: str | Path) -> None:
         """Write a file for each length, and one each for questions, replacement and recall, if they were measured."""

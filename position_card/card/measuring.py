@@ -20,7 +20,7 @@ from position_card.card.documents_measuring import (
     plan_documents,
 )
 from position_card.card.measurements import Measurements, QuestionAnswers, RecallResult, ReplacementEffects
-from position_card.card.profiles import RECALL, REPLACEMENT
+from position_card.card.profiles import QUESTIONS, RECALL, REPLACEMENT
 from position_card.card.subject import Subject
 from position_card.card.target import find_target
 from position_card.core import provenance
@@ -147,9 +147,9 @@ def plan_card(
     costs, omissions = {}, {}
     asked_questions, why_none = _questions(subject, options, template)
     if asked_questions:
-        costs[questions.TABLE] = asked_questions.cost
+        costs[QUESTIONS] = asked_questions.cost
     else:
-        omissions[questions.TABLE] = why_none
+        omissions[QUESTIONS] = why_none
     costs[GRADIENTS] = cost_of_gradients(subject, prompts, at_once, text_name, recomputed=recomputed)
     longest = max(prompts)
     replaced = min(REPLACED if options.replaced is None else options.replaced, len(prompts[longest].tokens))
@@ -306,12 +306,12 @@ def _answers(
     """Ask the built-in questions; or say what keeps a model from that, such as tokens that it does not know."""
     if plan.questions is None:
         return None, {}
-    kept = folder / f"{questions.TABLE}.safetensors" if folder else None
+    kept = folder / f"{QUESTIONS}.safetensors" if folder else None
     try:
         answers = measure_planned_documents(plan.questions, model, kept, run)
     except InputError as error:
         announce(f"{plan.subject.name}: the built-in questions are left out: {error}")
-        return None, {questions.TABLE: str(error)}
+        return None, {QUESTIONS: str(error)}
     return QuestionAnswers(answers.table, answers.facts), {}
 
 

@@ -125,7 +125,7 @@ def page(
         of_recall = OF_RECALL.format(material=sentences.recall_material(recall.n), words=recall.words, cue=recall.cue)
     backward = "backward" in set(part.values["estimator"])
     present_variants = set(part.values["variant"])
-    uniform, by_frequency = math.log(facts["model"]["vocabulary"]), facts["prompts"][str(longest.n)]["entropy"]
+    uniform, by_frequency = measurements.losses_without_context(longest.n)
     findings = [
         on_recall,
         sentences.on_replacement(replacement, facts["text"]) if replacement else "",

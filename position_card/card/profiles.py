@@ -28,6 +28,7 @@ QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the fi
 REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of which the ends are told
 ENDS = ("first / middle", "last / middle")
 FIRST_WORD = "first word / middle"  # where the tokenizer puts another token first
+QUESTIONS = "questions"  # the built-in ones
 RECALL, ACCURACY, EIGHTHS = "recall", "accuracy", ("first eighth / middle", "last eighth / middle")
 LEAST = 8  # documents that intervals are over; where there are fewer, they are over prompts
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows

@@ -9,12 +9,12 @@ import pandas as pd
 
 from position_card.card.documents_page import Documents
 from position_card.card.page import counted
+from position_card.card.profiles import QUESTIONS
 from position_card.card.record_statistics import PlaceStatistics
 from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 FILE = str(resources.files("position_card.texts").joinpath("questions.jsonl"))
 NAME, ORIGIN = "built-in facts", "built in: plain invented facts in English"
-TABLE = "questions"  # what the measure is called
 TOLD_BY = "these questions"  # in the sentence that decides
 DECIDED = ("Put", "Don't put", "Order matters little")  # begin a sentence that says where documents belong
 PLACES = 3  # at which the document stands that holds the answer
@@ -59,7 +59,7 @@ def ratios_of_ends(answers: Documents) -> pd.DataFrame:
     comparison = answers.comparison
     assert isinstance(comparison, PlaceStatistics)
     rows = [
-        (SAME_FOR_EVERY_ESTIMATOR, TABLE, f"{end} / middle", ratio.value, ratio.low, ratio.high)
+        (SAME_FOR_EVERY_ESTIMATOR, QUESTIONS, f"{end} / middle", ratio.value, ratio.low, ratio.high)
         for end, ratio in comparison.ratios.items()
     ]
     return pd.DataFrame(rows, columns=["estimator", "variant", "statistic", "value", "low", "high"])

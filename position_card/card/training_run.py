@@ -61,7 +61,6 @@ def longest(table: pd.DataFrame) -> pd.DataFrame:
 def run_page(cards: Mapping[int, Card], table: pd.DataFrame, run: str, folders: Sequence[str]) -> str:
     """Return the page of a run in Markdown: figure, what changed from the first step to the last, and a row a step."""
     shown, last = longest(table), list(cards.values())[-1]
-    facts = last.measurements.facts
     keys = zip(shown["step"], shown["variant"], shown["statistic"], strict=True)
     found = dict(zip(keys, _intervals(shown), strict=True))
     measures = [name for name in STATISTICS if name in set(shown["variant"])]
@@ -69,7 +68,7 @@ def run_page(cards: Mapping[int, Card], table: pd.DataFrame, run: str, folders: 
     columns |= {(name, end): f"{name}, {end}" for name in measures for end in STATISTICS[name]}
     columns |= {(RECALL, ACCURACY): "accuracy"} if RECALL in measures else {}
     rows = ((step, *(_cell(found.get((step, *column))) for column in columns)) for step in cards)
-    n = max(last.lengths)
+    _, by_frequency = last.measurements.losses_without_context(max(last.lengths))
     return TEMPLATE.read_text(encoding="utf-8").format(
         run=run,
         text=last.text,
@@ -77,7 +76,7 @@ def run_page(cards: Mapping[int, Card], table: pd.DataFrame, run: str, folders: 
         percent=page.PERCENT * last.level,
         findings="\n\n".join(_change(shown, name) for name in measures),
         table=page.table(("step", *columns.values()), rows),
-        entropy=facts["prompts"][str(n)]["entropy"],
+        entropy=by_frequency,
         cards="\n".join(
             f"- [step {step}, {of.name}]({folder}/{card.PAGE})"
             for (step, of), folder in zip(cards.items(), folders, strict=True)

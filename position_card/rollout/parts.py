@@ -86,8 +86,11 @@ def ends_over_middle(values: Array) -> dict[str, Array]:
 
 
 def by_part(values: Array) -> dict[str, Array]:
-    """Return means [C] of values [C, P] over the first eighth of the places, their middle half, and the last eighth."""
-    count = values.shape[1]
-    eighth, quarter = max(1, count // 8), count // 4
-    parts = {"first": slice(None, eighth), "middle": slice(quarter, count - quarter), "last": slice(-eighth, None)}
-    return {name: values[:, part].mean(-1) for name, part in parts.items()}
+    """Return means [C] of values [C, P] over the parts of their places."""
+    return {name: values[:, part].mean(-1) for name, part in parts_of_places(values.shape[1]).items()}
+
+
+def parts_of_places(count: int) -> dict[str, slice]:
+    """Return the first eighth of so many places, but one at least, their middle half, and as many of the last."""
+    eighth = max(1, count // 8)
+    return {"first": slice(None, eighth), "middle": middle_half(count), "last": slice(-eighth, None)}
