@@ -148,4 +148,5 @@ def test_provenance_says_what_made_the_results(graph):
     benchmarks = graph.root / "results/benchmarks"
     assert set(record["stages"]) == {path.name for path in benchmarks.iterdir() if path.is_dir()}
     assert sum(stage["jobs"] for stage in record["stages"].values()) == sum(counted(graph.small).values()) + PAGES
-    assert all(stage["seconds"] > 0 for stage in record["stages"].values())
+    seconds = [stage["seconds"] for stage in record["stages"].values()]
+    assert min(seconds) >= 0 and sum(seconds) > 0  # a stage of one quick job can round to 0
