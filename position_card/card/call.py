@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 from position_card.card.card import Card
 from position_card.card.documents_measuring import DocumentsOptions, measure_planned_documents, plan_documents
 from position_card.card.documents_page import Documents
-from position_card.card.measuring import PROMPTS, RECALLED, Options, measure_card, plan_card
+from position_card.card.measuring import PROMPTS, RECALL_CONTEXTS, CardOptions, measure_card, plan_card
 from position_card.card.subject import Subject
 from position_card.core.runtime import InputError
 from position_card.measures.cost import decoder_size
@@ -29,8 +29,8 @@ def measure(
     *,
     lengths: Sequence[int] = (64, 256),
     prompts: int = PROMPTS,
-    replaced: int | None = None,
-    recalled: int = RECALLED,
+    replace: int | None = None,
+    recall: int = RECALL_CONTEXTS,
     questions: bool = True,
     plain: bool = False,
     tokens_per_batch: int = 0,
@@ -57,9 +57,9 @@ def measure(
         lengths: Tokens of a prompt, at least 9. A length that the model does not take is cut to the longest that it
             does, and one of which the texts have fewer than 8 prompts is left out.
         prompts: Prompts of each length, at least 8, or as many as the texts have. Each is a window of one document.
-        replaced: Prompts of the longest length in which tokens are replaced by others. None: 8, or none where that
+        replace: Prompts of the longest length in which tokens are replaced by others. None: 8, or none where that
             would take more than ten minutes.
-        recalled: Contexts of random words in which repeated passages are looked for.
+        recall: Contexts of random words in which repeated passages are looked for.
         questions: Whether built-in questions about invented facts are asked, with which the card begins.
         plain: Whether they are written without the chat template of the tokenizer.
         tokens_per_batch: Tokens that pass through the model at once. 0: as many as memory allows.
@@ -82,8 +82,18 @@ def measure(
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
-    batch = (tokens_per_batch, activation_checkpointing)
-    options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, recalled, questions, plain)
+    options = CardOptions(
+        tuple(lengths),
+        prompts,
+        replace,
+        recall,
+        questions,
+        plain,
+        tokens_per_batch,
+        activation_checkpointing,
+        target,
+        seed,
+    )
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
         given, template = [texts] if isinstance(texts, str) else texts, partial(opening.template_of, tokenizer)
         card_plan = plan_card(subject, given, options, text, "in memory", template)

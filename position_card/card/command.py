@@ -354,12 +354,12 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     place, subject = _subject(model, typed)
 
     from position_card.card.folder import card_in
-    from position_card.card.measuring import THOROUGH, Options, plan_card
+    from position_card.card.measuring import THOROUGH, CardOptions, plan_card
     from position_card.models import opening
 
-    counts = {"prompts": typed.prompts, "replaced": typed.replace, "recalled": typed.recall}
+    counts = {"prompts": typed.prompts, "replace": typed.replace, "recall": typed.recall}
     asked = {name: count for name, count in counts.items() if count is not None}
-    options = Options(
+    options = CardOptions(
         tuple(typed.lengths),
         tokens_per_batch=typed.tokens_per_batch,
         activation_checkpointing=typed.activation_checkpointing,

@@ -38,9 +38,11 @@ from position_card.texts.records import read_records
 
 GRADIENTS = "gradients"  # with lambda, attention and losses
 EVERY = 8  # prompts, after which a measurement is kept
-PROMPTS, REPLACED = 32, 8  # of each length; of the longest, whose tokens are replaced, where nothing else is asked for
-RECALLED = 16  # contexts of recall; of 8, some draws cannot tell that SmolLM2 recalls the beginning better
-THOROUGH = {"prompts": 64, "replaced": 16, "recalled": RECALLED}  # what a user may ask for in one word
+# How much is measured where nothing else is asked for
+PROMPTS = 32  # of each length
+REPLACEMENT_PROMPTS = 8  # of the longest, whose tokens are replaced
+RECALL_CONTEXTS = 16  # of 8, some draws cannot tell that SmolLM2 recalls the beginning better
+THOROUGH = {"prompts": 64, "replace": 16, "recall": RECALL_CONTEXTS}  # what a user may ask for in one word
 LONGEST_REPLACEMENT = 600.0  # announced seconds, from which on tokens are replaced only where it is asked for
 CUE = 3  # words that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
@@ -49,24 +51,24 @@ FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has on
 
 
 @dataclass(frozen=True)
-class Options:
+class CardOptions:
     """How many prompts a card is measured on, of which lengths, and how."""
 
     lengths: tuple[int, ...] = (64, 256)  # tokens of the prompts, as far as the model goes and as the text has enough
     prompts: int = PROMPTS  # of each length, or as many as the text has
-    replaced: int | None = None  # of the longest, whose tokens are replaced; None: REPLACED, if that is quick enough
+    replace: int | None = None  # of the longest, whose tokens are replaced; None: REPLACEMENT_PROMPTS, if that is quick
+    recall: int = RECALL_CONTEXTS  # contexts in which repeated passages are looked for
+    questions: bool = True  # whether the built-in ones are asked
+    plain: bool = False  # whether they leave the chat template aside
     tokens_per_batch: int = 0  # that pass through the model at once; 0: as many as there is room for
     activation_checkpointing: bool = False
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
-    recalled: int = RECALLED  # contexts in which repeated passages are looked for
-    questions: bool = True  # whether the built-in ones are asked
-    plain: bool = False  # whether they leave the chat template aside
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that no card can be measured with."""
         whole = [("lengths", n, opening.SHORTEST) for n in self.lengths] + [("prompts", self.prompts, texts.LEAST)]
-        whole += [(name, getattr(self, name) or 0, 0) for name in ("replaced", "recalled", "tokens_per_batch", "seed")]
+        whole += [(name, getattr(self, name) or 0, 0) for name in ("replace", "recall", "tokens_per_batch", "seed")]
         for name, value, least in whole:
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
@@ -90,11 +92,11 @@ class CardPlan:
     """What a card will measure, known before any weight is read."""
 
     subject: Subject
-    options: Options
+    options: CardOptions
     prompts: Mapping[int, texts.PromptSet]  # by length
     at_once: Mapping[int, int]  # tokens, by length
     target: str | int  # what influence is the gradient of, a token by its id
-    replaced: int  # prompts of the longest length
+    replacement_prompts: int  # of the longest length
     contexts: Contexts | None  # of recall
     questions: DocumentsPlan | None
     costs: Mapping[str, Cost]  # by measure
@@ -120,7 +122,7 @@ class CardPlan:
 def plan_card(
     subject: Subject,
     documents: Iterable[str],
-    options: Options,
+    options: CardOptions,
     text_name: str,
     origin: str,
     template: Callable[[], ChatTemplate | None] = lambda: None,
@@ -152,20 +154,23 @@ def plan_card(
         omissions[QUESTIONS] = why_none
     costs[GRADIENTS] = cost_of_gradients(subject, prompts, at_once, text_name, recomputed=recomputed)
     longest = max(prompts)
-    replaced = min(REPLACED if options.replaced is None else options.replaced, len(prompts[longest].tokens))
-    of_replacement = cost_of_replacement(subject, replaced, longest, text_name)
-    if not replaced:
+    replacement_prompts = min(
+        REPLACEMENT_PROMPTS if options.replace is None else options.replace, len(prompts[longest].tokens)
+    )
+    of_replacement = cost_of_replacement(subject, replacement_prompts, longest, text_name)
+    if not replacement_prompts:
         omissions[REPLACEMENT] = "0 prompts were asked for"
-    elif options.replaced is None and of_replacement.seconds and of_replacement.seconds > LONGEST_REPLACEMENT:
+    elif options.replace is None and of_replacement.seconds and of_replacement.seconds > LONGEST_REPLACEMENT:
         omissions[REPLACEMENT] = (
             f"it would take {duration(of_replacement.seconds)}, and without being asked for it takes "
-            f"{duration(LONGEST_REPLACEMENT)} at most; ask for {replaced} prompts (--replace {replaced})"
+            f"{duration(LONGEST_REPLACEMENT)} at most; ask for {replacement_prompts} prompts "
+            f"(--replace {replacement_prompts})"
         )
-        replaced = 0
+        replacement_prompts = 0
     else:
         costs[REPLACEMENT] = of_replacement
     n = longest if longest > LONG else WORDS
-    contexts, why_not = _contexts(subject, options.recalled, n, documents, options.seed)
+    contexts, why_not = _contexts(subject, options.recall, n, documents, options.seed)
     if contexts:
         asked = CUE * (1 + len(places(contexts.n, CUE)))
         costs[RECALL] = cost_of_recall(subject, len(contexts.token_ids), contexts.n, asked)
@@ -188,7 +193,7 @@ def plan_card(
         "longest": opening.longest(config),
         "left out": omissions,
         "precision": subject.precision,
-        "in float32": ["replacement"] * coarse * bool(replaced) + ["recall"] * coarse * bool(contexts),
+        "in float32": ["replacement"] * coarse * bool(replacement_prompts) + ["recall"] * coarse * bool(contexts),
         "device": subject.device,
         "tokens_per_batch": {str(n): tokens for n, tokens in at_once.items()},
         "versions": provenance.versions(),
@@ -196,12 +201,12 @@ def plan_card(
         "text": text_name,
         "sources": {"model": subject.origin, "text": origin},
     }
-    measured = (replaced, contexts, asked_questions)
-    return CardPlan(subject, options, prompts, at_once, target, *measured, costs, omissions, facts)
+    measures = (replacement_prompts, contexts, asked_questions)
+    return CardPlan(subject, options, prompts, at_once, target, *measures, costs, omissions, facts)
 
 
 def _questions(
-    subject: Subject, options: Options, template: Callable[[], ChatTemplate | None]
+    subject: Subject, options: CardOptions, template: Callable[[], ChatTemplate | None]
 ) -> tuple[DocumentsPlan | None, str]:
     """Plan the built-in questions, or say why they are not asked."""
     if not options.questions:
@@ -282,7 +287,7 @@ def measure_card(
     }
     longest = max(lengths)
     answers, omissions = _answers(plan, model, folder, settings)
-    effects = _replacement_effects(plan, model, longest) if plan.replaced else None
+    effects = _replacement_effects(plan, model, longest) if plan.replacement_prompts else None
     recall_result = None
     if contexts := plan.contexts:
         scores = recall.measure_recall(
@@ -317,7 +322,7 @@ def _answers(
 
 def _replacement_effects(plan: CardPlan, model: PreTrainedModel, n: int) -> ReplacementEffects:
     """Replace the first token, that of the text where another stands before it, some in the middle, and the last."""
-    prompts = plan.prompts[n].tokens[: plan.replaced]
+    prompts = plan.prompts[n].tokens[: plan.replacement_prompts]
     positions = replacement.chosen_positions(n, len(plan.subject.before))
     windows = [slice(position, position + 1) for position in positions]
     others = replacement.donors(prompts, 1, seed(plan.options.seed, "card", "replaced", n))

@@ -16,7 +16,7 @@ from tests.position_card.card.conftest import llama
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[3]
-OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recalled": 3, "questions": False}
+OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recall": 3, "questions": False}
 OPTIONS |= {"name": "my-model", "text": "texts.jsonl"}
 
 
@@ -48,7 +48,7 @@ def test_a_model_in_memory_has_the_card_of_its_files(here, kept, prose, tokenize
 def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
     tokenizer = AutoTokenizer.from_pretrained("./my-model")
     tokenizer.backend_tokenizer.enable_truncation(3)
-    found = measure(llama(), tokenizer, "\n".join(prose), lengths=[9], prompts=8, replaced=0, replicates=5)
+    found = measure(llama(), tokenizer, "\n".join(prose), lengths=[9], prompts=8, replace=0, replicates=5)
     assert found.measurements.facts["read"]["documents"] == 1
     assert "replacement" not in found.tables
     assert tokenizer.backend_tokenizer.truncation["max_length"] == 3
@@ -57,7 +57,7 @@ def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("level", 1.5), ("lengths", (12, 8)), ("prompts", 7), ("recalled", -1), ("replaced", 2.5)]
+    ("name", "value"), [("level", 1.5), ("lengths", (12, 8)), ("prompts", 7), ("recall", -1), ("replace", 2.5)]
 )
 def test_numbers_that_mean_nothing_are_refused_at_once(name, value, own_tokenizer):
     with refused(f"{name} is {8 if name == 'lengths' else value}"):
@@ -67,7 +67,7 @@ def test_numbers_that_mean_nothing_are_refused_at_once(name, value, own_tokenize
 @pytest.mark.parametrize("target", ["log-p", "contrast", "e"])
 def test_another_target_is_differentiated_and_named(target, own_tokenizer, prose):
     """The gradients of p and of its logarithm are the same vector in each prompt but for a factor."""
-    options = {"lengths": [9], "prompts": 8, "replaced": 0, "replicates": 5}
+    options = {"lengths": [9], "prompts": 8, "replace": 0, "replicates": 5}
     plain, other = (measure(llama(), own_tokenizer, prose, target=name, **options) for name in ("p", target))
     one, two = (found.measurements.lengths[9].influence for found in (plain, other))
     factors = two / one

@@ -52,7 +52,7 @@ def run(*typed):
 
 def test_copies_and_the_model_have_folders_and_a_page_together(here, capsys):
     assert run("./my-model", "--untrained", "1", "--json", "--quiet") == 0
-    names = ("my-model", "my-model-untrained-0", "my-model-beside-1-untrained")
+    names = ("my-model", "my-model-untrained-0", "my-model-and-1-untrained")
     assert {path.name for path in (here / "position-card").iterdir()} == set(names)
     ratios = pd.read_csv(here / "position-card" / names[2] / "tables/ratios.csv")
     assert set(ratios["model"]) == set(names[:2])
@@ -95,7 +95,7 @@ def test_few_checkpoints_of_a_run_are_side_by_side_besides(here):
     for step in (20, 3):
         shutil.copytree(here / "my-model", here / f"run/step{step}")
     assert run("./run/step20", "./run/step3", "--quiet") == 0
-    expected = {"step3", "step20", "step3-beside-step20", "run-by-step"}
+    expected = {"step3", "step20", "step3-and-step20", "run-by-step"}
     assert {path.name for path in (here / "position-card").iterdir()} == expected
 
 
@@ -104,7 +104,7 @@ def test_models_of_other_shapes_are_no_checkpoints_of_a_run(here, capsys):
         llama(layers).save_pretrained(here / f"run/step{step}")
     assert run("./run/step20", "./run/step3", "--tokenizer", "my-model", "--quiet") == 0
     names = {path.name for path in (here / "position-card").iterdir()}
-    assert names == {"step3", "step20", "step3-beside-step20"}
+    assert names == {"step3", "step20", "step3-and-step20"}
 
 
 def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, capsys):
@@ -188,7 +188,7 @@ def test_budgets_are_those_that_were_typed(here, monkeypatch, typed, expected):
     monkeypatch.setattr(measuring, "plan_card", plan)
     command.main(["./my-model", *TEXT[:2], *typed.split(), "--quiet"])
     options = plan.call_args.args[2]
-    assert (options.prompts, options.replaced, options.recalled) == expected
+    assert (options.prompts, options.replace, options.recall) == expected
 
 
 def test_a_model_that_fails_lets_the_other_be_measured(here, capsys):

@@ -46,7 +46,7 @@ def forward(model, prompt):
 
 def test_lambda_of_a_card_is_that_of_a_forward_pass_in_numpy(own_tokenizer, prose):
     model = llama().eval()
-    found = measure(model, own_tokenizer, prose, lengths=LENGTHS, prompts=PROMPTS, threads=1, replicates=30, replaced=0)
+    found = measure(model, own_tokenizer, prose, lengths=LENGTHS, prompts=PROMPTS, threads=1, replicates=30, replace=0)
     prompts = texts.draw_prompts(prose, own_tokenizer, [], LENGTHS, PROMPTS, sample_seed=0)
     layers = found.tables["layers"]
     for n in LENGTHS:

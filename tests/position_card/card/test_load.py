@@ -31,7 +31,7 @@ def test_the_card_of_the_command_is_drawn_anew_with_the_same_bytes(kept, here):
 
 
 def test_a_card_that_was_saved_keeps_how_its_intervals_are_made(here, own_tokenizer, prose):
-    options = {"lengths": [9], "prompts": 8, "replaced": 0, "recalled": 0, "replicates": 30, "level": 0.5, "seed": 7}
+    options = {"lengths": [9], "prompts": 8, "replace": 0, "recall": 0, "replicates": 30, "level": 0.5, "seed": 7}
     card = measure(llama(), own_tokenizer, prose, **options)
     card.save_measurements("mine")
     again = load("mine")

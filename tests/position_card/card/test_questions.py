@@ -20,7 +20,7 @@ from tests.records import CHATML
 
 CONTROLS = ("<|im_start|>", "<|im_end|>")
 FRAME = "Answer the question from the documents below.\n\n{}\n\nQuestion: {}"
-ASKED = {"lengths": [9], "prompts": 8, "replaced": 0, "recalled": 0, "replicates": 5, "threads": 1}
+ASKED = {"lengths": [9], "prompts": 8, "replace": 0, "recall": 0, "replicates": 5, "threads": 1}
 TYPED = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0", "--quiet"]
 RECORDS = [json.loads(line) for line in Path(questions.FILE).read_text(encoding="utf-8").splitlines()]
 

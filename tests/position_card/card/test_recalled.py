@@ -16,7 +16,7 @@ from position_card.measures.cost import decoder_size
 from tests.position_card.card.conftest import VOCABULARY, llama
 from tests.refusals import refused
 
-ASKED = {"lengths": [12], "prompts": 8, "replaced": 0, "replicates": 20}
+ASKED = {"lengths": [12], "prompts": 8, "replace": 0, "replicates": 20}
 TYPED = ["./my-model", "--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0"]
 TOKENS = 64  # that the small Llama takes
 
@@ -25,19 +25,19 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 
 @pytest.fixture(scope="module")
 def mine(tokenizer_of_words, prose):
-    return measure(llama(), tokenizer_of_words, prose, recalled=5, **ASKED)
+    return measure(llama(), tokenizer_of_words, prose, recall=5, **ASKED)
 
 
 def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, **options):
     config = llama().config
     config.max_position_embeddings = longest
-    of = measuring.Options(lengths=lengths, prompts=8, **options)
+    of = measuring.CardOptions(lengths=lengths, prompts=8, **options)
     subject = Subject("mine", "in memory", config, decoder_size(parameters, config), tokenizer, [], "float32", "cpu")
     return measuring.plan_card(subject, prose, of, "text", "in memory")
 
 
 def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
-    of = planned(tokenizer_of_words, prose, recalled=5).contexts
+    of = planned(tokenizer_of_words, prose, recall=5).contexts
     assert of.n == TOKENS - measuring.CUE
     table, model = mine.tables["recall"].set_index("place"), llama().eval()
     assert list(table.index) == list(range(of.n - measuring.CUE))
@@ -56,7 +56,7 @@ def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, pros
 
 
 def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_words, prose, tmp_path):
-    without = measure(llama(), tokenizer_of_words, prose, recalled=0, **ASKED)
+    without = measure(llama(), tokenizer_of_words, prose, recall=0, **ASKED)
     for name, table in without.tables.items():
         pd.testing.assert_frame_equal(table, mine.tables[name].head(len(table)))
     assert list(mine.tables["statistics"]["variant"][len(without.tables["statistics"]) :]) == ["recall"] * 3
@@ -80,7 +80,7 @@ def test_random_weights_recall_nothing(mine):
 @pytest.mark.parametrize("parameters", [10**6, 10**12])
 def test_recall_is_asked_of_models_of_every_size(parameters, tokenizer_of_words, prose):
     of = planned(tokenizer_of_words, prose, parameters)
-    assert len(of.contexts.token_ids) == measuring.RECALLED
+    assert len(of.contexts.token_ids) == measuring.RECALL_CONTEXTS
     assert "recall" not in of.omissions
 
 
@@ -90,9 +90,9 @@ def test_recall_is_asked_of_models_of_every_size(parameters, tokenizer_of_words,
 def test_tokens_are_replaced_where_time_allows(speed, asked, count, tokenizer_of_words, prose, monkeypatch, capsys):
     """Of 13 million operations, at so many a second; of the 8 prompts there are."""
     monkeypatch.setattr(costs, "operations_per_second", lambda *_: speed)
-    of = planned(tokenizer_of_words, prose, replaced=asked)
+    of = planned(tokenizer_of_words, prose, replace=asked)
     of.announce()
-    assert of.replaced == count
+    assert of.replacement_prompts == count
     assert ("replacement" in of.costs) == (count > 0)
     said = [line for line in capsys.readouterr().err.splitlines() if "replacement" in line]
     (line,) = said
@@ -113,7 +113,7 @@ def test_contexts_are_as_long_as_long_prompts(lengths, longest, n, tokenizer_of_
 
 def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     monkeypatch.setattr(costs, "operations_per_second", lambda *_: 1.0)
-    one, three = (planned(tokenizer_of_words, prose, recalled=count) for count in (1, 3))
+    one, three = (planned(tokenizer_of_words, prose, recall=count) for count in (1, 3))
     n, places = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE
     forward = one.subject.size.pass_cost(n, "float32", recomputed=False).operations / n / 2  # of a token
     more = three.costs["recall"].seconds - one.costs["recall"].seconds
@@ -165,4 +165,4 @@ def test_a_killed_command_asks_about_no_context_twice(here, monkeypatch):
     assert len(asked) == 10 + 2 + 3
     found, expected = ((here / out / "my-model/tables/recall.csv").read_bytes() for out in ("position-card", "whole"))
     assert found == expected
-    assert measurements.read(here / "position-card/my-model/measured").facts["settings"]["recalled"] == 6
+    assert measurements.read(here / "position-card/my-model/measured").facts["settings"]["recall"] == 6
