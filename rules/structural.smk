@@ -158,12 +158,6 @@ FIGURES["structural/distances"] = Row(
     {"checks": "results/tables/structural/checks.csv"},
 )
 
-FIGURES["structural/measures"] = Row(
-    "The first words of a prompt beside its middle in pretrained decoders, by three measures (our addition).",
-    "structural.figures_measures:measures",
-    {"checks": "results/tables/structural/checks.csv"},
-)
-
 FIGURES["structural/initialization"] = Row(
     "Influence at initialization by the deviation of random weights, at several depths, beside a closed form (our addition).",
     "structural.figures_initialization:initialization",

@@ -55,7 +55,7 @@ NOT_SMALL = (  # claims on networks that neither the small graph trains, nor evi
 )
 
 FIGURES = {  # of the whole graph
-    "structural": "fig1 fig2 fig3 fig4 fig5 big_models big_models_mixing distances measures forces dichotomy training "
+    "structural": "fig1 fig2 fig3 fig4 fig5 big_models big_models_mixing distances forces dichotomy training "
     "long_training three_measures curve recall initialization decoders_ends decoders_rollouts other_models",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig8a_residual fig8b_residual "
     "fig8c_residual fig9 fig10 fig11a fig11b fig11c fig11d fig12 fig13a fig13b fig13c learning_curves long_training "

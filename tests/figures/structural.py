@@ -14,7 +14,6 @@ from position_bias.structural import (
     figures_decisive,
     figures_distances,
     figures_initialization,
-    figures_measures,
     figures_recall,
     initialization,
 )
@@ -194,27 +193,6 @@ def distances():
     return figure, panels
 
 
-def measures():
-    """Ratios of each measure; what is of another text, of two measures, or without a value is left out."""
-    rng, rows = np.random.default_rng(0), []
-    for model, (name, measure) in product(("small", "large"), figures_measures.BEGINNINGS.items()):
-        row = {"model": model, "network": name, "other": np.nan, "statistic": "ours" + measure.statistic}
-        rows.append(row | {"setting": f"model = {model}; {measure.setting}", "measured": rng.uniform(-1, 2)})
-    given = pd.DataFrame(rows)
-    given = given.assign(low=given["measured"] - 0.2, high=given["measured"] + 0.3)
-    left_out = [
-        {"setting": "dataset = prose; n = 256"},
-        {"other": "replacement"},
-        {"statistic": "ours: log last / middle"},
-    ]
-    others = [given.assign(measured=9.0, **changed) for changed in left_out]
-    silent = given[(given["model"] == "large") & (given["network"] == "recall")].index
-    checks = pd.concat([*others, given]).reset_index(drop=True)
-    checks.loc[len(checks) - len(given) + silent, "measured"] = np.nan
-    ratios = np.exp(given.drop(silent)[["measured", "low", "high"]])
-    return figures_measures.measures(checks), [Panel(along=[ratios])]
-
-
 DIAGONAL = (-3.0 - 0.25 * np.eye(TOKENS) + np.zeros((4, 5, 1, 1))).astype(np.float32)
 RANDOM = np.random.default_rng(0).normal(size=(4, 5, TOKENS, TOKENS)).astype(np.float32)
 
@@ -237,7 +215,7 @@ def at_initialization():
     return figures_initialization.initialization(given, 0.95), panels
 
 
-MAKERS = (fig1, fig3, fig4, training, forces, dichotomy, distances, measures, at_initialization)
+MAKERS = (fig1, fig3, fig4, training, forces, dichotomy, distances, at_initialization)
 
 
 def decisive():

@@ -22,8 +22,7 @@ OF_STATISTICS = (
 OF_CURVE = ("structural_curve", "structural_draw_curve", "structural_draw_three_measures")
 OF_RECALL = ("structural_recall", "structural_draw_recall", *OF_CURVE)
 OF_CHECKS = tuple(
-    f"structural_draw_{name}"
-    for name in ("decoders_ends", "decoders_rollouts", "other_models", "distances", "measures")
+    f"structural_draw_{name}" for name in ("decoders_ends", "decoders_rollouts", "other_models", "distances")
 )
 AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_CHECKS, "structural_pretrained", *OF_RECALL)
 OF_INITIALIZATION = ("structural_initialization", "structural_draw_initialization")

@@ -216,7 +216,7 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
         (mine.root / f"{recipe}.yaml").write_text(text)
     measured = {"measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
     of_models = ("fig2", "fig3", "fig4", "fig5", "training")
-    of_checks = ("decoders_ends", "decoders_rollouts", "other_models", "distances", "measures")
+    of_checks = ("decoders_ends", "decoders_rollouts", "other_models", "distances")
     figures = [f"structural_draw_{name}" for name in (*of_models, *of_checks)]
     printed = [f"printed_{table}" for table in TABLES]
     tables = [f"structural_{name}" for name in (*TABLES, *printed, "spearman", "shift", "monotonicity", "checks")]
