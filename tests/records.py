@@ -13,23 +13,34 @@ CHATML = (
 
 
 def asked(count=8, documents=4, gold=0, **changes):
-    """Records of the form of lost-in-the-middle: the code of a gate stands in one document, at place `gold`."""
+    """Records of the form of lost-in-the-middle: the code of a gate stands in one document, at place `gold`.
+
+    As in its files of 10 to 30 documents, the gold one is a passage of the annotation, which was not retrieved, so that
+    it has no id, no score and no index of its retrieval.
+    """
     rows = []
     for number in range(count):
         gates = [COLOURS[(number + place) % len(COLOURS)] for place in range(documents)]
         codes = [NUMBERS[(3 * number + 2 * place) % len(NUMBERS)] for place in range(documents)]
-        ctxs = [
-            {
-                "id": str(place),
-                "title": f"The {gate} gate",
-                "text": f"The code of the {gate} gate is {code}.",
-                "hasanswer": place == gold,
-                "isgold": place == gold,
-            }
-            for place, (gate, code) in enumerate(zip(gates, codes, strict=True))
+        passages = [
+            {"title": f"The {gate} gate", "text": f"The code of the {gate} gate is {code}."}
+            for gate, code in zip(gates, codes, strict=True)
         ]
-        question = f"What is the code of the {gates[gold]} gate?"
-        rows.append({"question": question, "answers": [codes[gold]], "ctxs": ctxs, "nq_annotated_gold": {}} | changes)
+        ctxs = [
+            passage | {"hasanswer": True, "isgold": True}
+            if place == gold
+            else {"id": str(71445 + place), **passage, "score": f"{1.05 - place / 100:.7f}"}
+            | {"hasanswer": False, "original_retrieval_index": place, "isgold": False}
+            for place, passage in enumerate(passages)
+        ]
+        annotation = {
+            "title": passages[gold]["title"],
+            "long_answer": f"{passages[gold]['text']} It was painted last year.",
+            "chunked_long_answer": passages[gold]["text"],
+            "short_answers": [codes[gold]],
+        }
+        record = {"question": f"What is the code of the {gates[gold]} gate?", "answers": [codes[gold]], "ctxs": ctxs}
+        rows.append(record | {"nq_annotated_gold": annotation} | changes)
     return rows
 
 
