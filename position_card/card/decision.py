@@ -41,12 +41,15 @@ class OptionShares:
     sample_size: int  # records whose intervals are as narrow as TOLD on either side of an even share
 
 
-def decide_on_places(ratios: PlaceRatios, told_by: str = "this file") -> str:
-    """Say where key documents belong, whether order matters, or why that cannot be told by what is named."""
+def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: str = "") -> str:
+    """Say where key documents belong, whether order matters, or why that cannot be told by what is named.
+
+    The `remedy` is what may help where no answer is right.
+    """
     accuracy = f"({share(ratios.right)} of the answers are right)"
+    if not ratios.ever_right:
+        return f"This model answers none of these with or without documents: {told_by} cannot tell{remedy}."
     if ratios.alone.low < USED:
-        if not ratios.ever_right:
-            return f"This model answers none of these with or without documents: {told_by} cannot tell."
         return (
             f"The documents that hold the answers make these {times(ratios.alone)} as probable as no documents do, "
             f"which is not separably {USED:g} times: {told_by} cannot tell where to put them."

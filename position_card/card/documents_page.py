@@ -26,6 +26,7 @@ from position_card.texts.records import ALONE, CLOSED
 TEMPLATE = resources.files(__package__).joinpath("documents.md")
 NAME = "documents"  # of the files, before .md, .csv and .json
 SHOWN = 4000  # characters of the first prompt that a page shows
+SPEAK = "; if it answers in sentences, --generate 32 lets it speak"  # which a file of records can be asked with
 ON_PLACES = """\
 In each record the document that holds the answer was put at {places} places among the others. The table has means over
 the records. Place 1 is before all other documents, and place {places} after all.
@@ -88,7 +89,9 @@ class Documents:
     def decision(self) -> str:
         """The sentence that says where key documents belong, or why that cannot be told."""
         if isinstance(self.comparison, PlaceStatistics):
-            return decide_on_places(self.comparison.summary, self.facts.get("told by", "this file"))
+            told_by = self.facts.get("told by")
+            spoken = told_by or self.facts["generate"]
+            return decide_on_places(self.comparison.summary, told_by or "this file", "" if spoken else SPEAK)
         return decide_on_options(self.comparison.summary)
 
     @property
@@ -279,8 +282,9 @@ def _rules(chooses: bool) -> str:
             "undecided."
         )
     return (
-        "Nothing is decided unless the gold documents alone, and at their best place all documents, make the answer "
-        f"separably {USED:g} times as probable as no documents do. Then *order matters little* where both intervals "
+        "Nothing is decided where no answer is right, with documents or without, and unless the gold documents alone, "
+        f"and at their best place all documents, make the answer separably {USED:g} times as probable as no documents "
+        "do. Then *order matters little* where both intervals "
         f"lie within {little} of the middle; *put key documents* at the end of the greater ratio where its interval "
         "lies above 1; *don't put* them at the end of the smaller one where its interval lies below 1; else it is "
         "undecided."

@@ -28,7 +28,8 @@ def decided(**changes):
             "The documents that hold the answers make these 4.00 [3.00, 8.00]",
         ),
         ({"best": Interval(4.0, 2.999, 8.0)}, "Among the other documents the model loses the answer"),
-        ({"ever_right": False}, "Undecided"),
+        ({"ever_right": False}, "This model answers none of these with or without"),
+        ({"ever_right": False, "first": Interval(3.8, 2.0, 7.0)}, "This model answers none of these with or without"),
         ({}, "Undecided"),
         (
             {"first": Interval(10.5, 7.8, 14.7)},

@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, Llama
 
 import position_card
 from position_card.card import command, documents_measuring
+from position_card.card.documents_page import Documents
 from position_card.core import checkpoint
 from position_card.models import tokens
 from tests import ggufs, hub
@@ -213,6 +214,17 @@ def test_what_a_model_says_is_right_where_it_has_the_answer(here):
     spoken = table["reply"].str.casefold().str.contains(re.escape(first.strip().casefold()))
     assert list(table["right"]) == list(spoken.astype(int))
     assert spoken.any()
+
+
+@pytest.mark.parametrize(("generate", "remedied"), [(0, True), (8, False)])
+def test_a_model_that_is_never_right_is_let_speak(generate, remedied):
+    """Though documents change the probability of its answers, and their place does."""
+    gains = {"no documents": -9.0, "gold alone": 0.0, "1": -1.0, "2": -5.0, "3": -5.0}
+    rows = [(record, place, gain + 0.1 * (record % 3)) for record in range(8) for place, gain in gains.items()]
+    table = pd.DataFrame(rows, columns=["record", "place", "log_probability"]).assign(right=0, answer_tokens=2)
+    decision = Documents(table, {"chooses": False, "seed": 0, "generate": generate}).decision
+    assert decision.startswith("This model answers none of these with or without documents: this file cannot tell")
+    assert ("--generate 32" in decision) == remedied
 
 
 def test_how_an_answer_begins_is_said_by_the_user(here):

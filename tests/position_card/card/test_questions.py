@@ -101,13 +101,14 @@ def test_the_card_begins_with_the_decision_and_keeps_it(prose, tmp_path):
     assert again.tables["questions"].equals(card.tables["questions"])
 
 
-def answered(first, spread, alone=9.0, last=0.1):
+def answered(first, spread, alone=9.0, last=0.1, right=1):
     """16 questions whose answers are e to the power of `first` times as probable first as in the middle, about."""
     rng = np.random.default_rng(0)
     gains = {"1": first, "2": 0.0, "3": last, "no documents": -9.0, "gold alone": alone - 9.0}
     rows = [(record, place, gain + spread * rng.normal()) for record in range(16) for place, gain in gains.items()]
     table = pd.DataFrame(rows, columns=["record", "place", "log_probability"])
-    return Documents(table.assign(right=1, answer_tokens=2), {"chooses": False, "seed": 0})
+    facts = {"chooses": False, "seed": 0, "items": [8, 8], "longest": 90, "told by": questions.TOLD_BY}
+    return Documents(table.assign(right=right, answer_tokens=2), facts)
 
 
 @pytest.mark.parametrize(
@@ -117,10 +118,18 @@ def answered(first, spread, alone=9.0, last=0.1):
         (answered(2.0, 0.1, last=2.0), "put key documents first or last (16 built-in questions)"),
         (answered(0.0, 5.0), ""),  # undecided
         (answered(2.0, 0.1, alone=0.0), ""),  # the documents give no answers
+        (answered(2.0, 0.1, right=0), ""),  # none of them is right
     ],
 )
 def test_a_title_says_where_documents_belong_if_that_is_decided(answers, title):
     assert questions.title(answers) == title
+
+
+def test_questions_that_are_never_answered_decide_nothing():
+    said = questions.headline(answered(2.0, 0.1, right=0))
+    assert said.startswith(
+        "**This model answers none of these with or without documents: these questions cannot tell.**"
+    )
 
 
 def test_statistics_are_geometric_means_over_the_middle():
