@@ -107,7 +107,7 @@ RELEASED_TABLES = {
         {
             "profiles": collect(
                 RELEASED_PROFILE,
-                model=released_models.DRAWN,
+                model=released_models.DRAWN_MODEL,
                 dataset=released_models.PRIMARY,
                 n=RELEASED_STANDARD,
                 variant=released_models.OF_DRAWN,

@@ -317,7 +317,7 @@ if TRAINED:
     )
 TABLES["structural/big_models"] = Row(
     "What the released schedules of the paper's five models decide, from evidence/.",
-    "released.shapes:decided",
+    "released.shapes:judged_values",
     {"statistics": project("evidence/structural/released/statistics.csv")},
 )
 

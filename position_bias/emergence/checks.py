@@ -243,21 +243,23 @@ def _statistic(
     name: str,
     columns: Mapping[Any, Values],
     setting: Mapping[str, object],
-    of: Mapping[Any, Iterable[Configuration]] | None = None,
+    networks_behind: Mapping[Any, Iterable[Configuration]] | None = None,
     **fields: Any,
 ) -> Statistic:
     """A statistic of these columns; words show the column itself, so that they can name its parts.
 
-    `of` has the networks of each column, where that is not a network itself.
+    `networks_behind` has the networks of each column, where that is not a network itself.
     """
-    networks = {column: [column] for column in columns} if of is None else of
+    networks = {column: [column] for column in columns} if networks_behind is None else networks_behind
     return Statistic(
         name,
         pd.DataFrame({str(column): values["value"] for column, values in columns.items()}),
         setting,
         wording={str(column): column for column in columns},
-        seen={str(column): values["seen"] for column, values in columns.items()},
-        of={str(column): [network.name for network in of_column] for column, of_column in networks.items()},
+        seen_units={str(column): values["seen"] for column, values in columns.items()},
+        networks_behind={
+            str(column): [network.name for network in of_column] for column, of_column in networks.items()
+        },
         **fields,
     )
 

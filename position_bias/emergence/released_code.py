@@ -106,4 +106,11 @@ def _statistic(
 ) -> Statistic:
     marks = {network: pd.Series(False, index=values.index) for network, values in by_network.items()}
     of_columns = {network: [f"{network}/depth{depth}{AS_RELEASED}" for depth in depths] for network in by_network}
-    return Statistic(name, pd.DataFrame(by_network, dtype=float), setting, wording=NETWORKS, seen=marks, of=of_columns)
+    return Statistic(
+        name,
+        pd.DataFrame(by_network, dtype=float),
+        setting,
+        wording=NETWORKS,
+        seen_units=marks,
+        networks_behind=of_columns,
+    )

@@ -99,11 +99,13 @@ def _random_weights(table: pd.DataFrame) -> Iterator[Statistic]:
     is_gram = deep["quantity"] == "gram"
     for (residual, layer), gram in _by_network(deep[is_gram], "residual", "layer"):
         name = f"Gram of {_depth(layer)}, random weights, {'residuals' if residual else 'no residuals'}"
-        yield Statistic(name, gram, {"layer": layer, "residual": f"{residual:g}"}, of=RANDOM_WEIGHTS)
+        yield Statistic(name, gram, {"layer": layer, "residual": f"{residual:g}"}, networks_behind=RANDOM_WEIGHTS)
     scores = deep[deep["quantity"] == "score"]
     signs = scores.assign(quantity="share of scores above 0", value=(scores["value"] > 0).astype(float))
     for (residual, quantity), of_heads in _by_network(pd.concat([deep[~is_gram], signs]), "residual", "quantity"):
-        yield Statistic(f"{quantity}, random weights", of_heads, {"residual": f"{residual:g}"}, of=RANDOM_WEIGHTS)
+        yield Statistic(
+            f"{quantity}, random weights", of_heads, {"residual": f"{residual:g}"}, networks_behind=RANDOM_WEIGHTS
+        )
 
 
 def _trained_decoders(table: pd.DataFrame) -> Iterator[Statistic]:
@@ -120,14 +122,20 @@ def _trained_decoders(table: pd.DataFrame) -> Iterator[Statistic]:
         {layer: by_norm for (*key, layer), by_norm in of_layers.items() if key == ["position", state]}
         for state in ("untrained", "trained")
     )
-    yield Statistic("loss learnt", of_layers["loss", "untrained", 0] - of_layers["loss", "trained", 0], of=DECODERS)
-    yield Statistic("position before training", pd.concat(at_start.values()).groupby("seed").mean(), of=DECODERS)
-    yield Statistic("position in layer 1", at_end[1], of=DECODERS)
+    yield Statistic(
+        "loss learnt", of_layers["loss", "untrained", 0] - of_layers["loss", "trained", 0], networks_behind=DECODERS
+    )
+    yield Statistic(
+        "position before training", pd.concat(at_start.values()).groupby("seed").mean(), networks_behind=DECODERS
+    )
+    yield Statistic("position in layer 1", at_end[1], networks_behind=DECODERS)
     for layer in (layer for layer in at_end if layer > 1):
         setting = {"layer": layer}
-        yield Statistic("position", at_end[layer], setting, of=DECODERS)
-        yield Statistic("position learnt", at_end[layer] - at_start[layer], setting, of=DECODERS)
-        yield Statistic(f"Gram of {_depth(layer)}, trained", of_layers["gram", "trained", layer], setting, of=DECODERS)
+        yield Statistic("position", at_end[layer], setting, networks_behind=DECODERS)
+        yield Statistic("position learnt", at_end[layer] - at_start[layer], setting, networks_behind=DECODERS)
+        yield Statistic(
+            f"Gram of {_depth(layer)}, trained", of_layers["gram", "trained", layer], setting, networks_behind=DECODERS
+        )
 
 
 def _language_models(table: pd.DataFrame) -> Iterator[Statistic]:
@@ -155,7 +163,7 @@ def _retrieval(curves: pd.DataFrame) -> Iterator[Statistic]:
         if gap[["pre", "post"]].notna().any(axis=None):
             of_columns = {norm: [f"{vocabulary}/{study}/causal/none/depth{depth}"] for study, norm in NORMS.items()}
             setting = {"vocabulary": vocabulary, "depth": depth}
-            yield Statistic(f"{pair} gap", gap.droplevel([0, 1, 2]), setting, of=of_columns)
+            yield Statistic(f"{pair} gap", gap.droplevel([0, 1, 2]), setting, networks_behind=of_columns)
 
 
 # Language models, as a table

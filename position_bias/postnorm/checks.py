@@ -109,8 +109,8 @@ def _task(tests: pd.DataFrame) -> str:
 def _set_complement(tests: pd.DataFrame) -> Iterator[Statistic]:
     """Where a norm stands decides how networks do beyond L, not at L."""
     for _, setting, of_task in _vocabularies(tests, "tvd"):
-        yield Statistic("tvd beyond L", _by_scheme(_longer(of_task)), setting, of=_task(of_task))
-        yield Statistic("tvd at L", _by_scheme(_at(of_task)), setting, of=_task(of_task))
+        yield Statistic("tvd beyond L", _by_scheme(_longer(of_task)), setting, networks_behind=_task(of_task))
+        yield Statistic("tvd at L", _by_scheme(_at(of_task)), setting, networks_behind=_task(of_task))
 
 
 def _legal(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -122,7 +122,7 @@ def _legal(tests: pd.DataFrame) -> Iterator[Statistic]:
     """
     for v, setting, of_task in _vocabularies(tests, "legal_tvd"):
         two_or_more = of_task[of_task["length"] < v - 1]
-        yield Statistic("legal tvd beyond L", _by_scheme(_longer(two_or_more)), setting, of=_task(of_task))
+        yield Statistic("legal tvd beyond L", _by_scheme(_longer(two_or_more)), setting, networks_behind=_task(of_task))
 
 
 def _dispersion(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -130,12 +130,14 @@ def _dispersion(tests: pd.DataFrame) -> Iterator[Statistic]:
     for _, setting, weight in _vocabularies(tests, "largest_weight"):
         at, longer = _at(weight), _longer(weight)
         in_uniform = at.assign(value=at["value"] * at["length"])
-        yield Statistic("largest weight at L", _by_scheme(in_uniform), setting, of=_task(weight))
-        yield Statistic("largest weight against s", _slopes(longer, lambda s: s), setting, of=_task(weight))
+        yield Statistic("largest weight at L", _by_scheme(in_uniform), setting, networks_behind=_task(weight))
+        yield Statistic(
+            "largest weight against s", _slopes(longer, lambda s: s), setting, networks_behind=_task(weight)
+        )
     for _, setting, distance in _vocabularies(tests, "tvd"):
         longest = distance[distance["length"] == distance["length"].max()]
         loss = _by_scheme(longest) - _by_scheme(_at(distance))
-        yield Statistic("tvd at the longest less at L", loss, setting, of=_task(distance))
+        yield Statistic("tvd at the longest less at L", loss, setting, networks_behind=_task(distance))
 
 
 def _gap_laws(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -143,8 +145,8 @@ def _gap_laws(tests: pd.DataFrame) -> Iterator[Statistic]:
     for v, setting, of_task in _vocabularies(tests, "gap"):
         longer = _longer(of_task)
         slopes = _slopes(longer, partial(theory.law_gap, PRINTED_LAW, v=v, constant=1.0))
-        yield Statistic(f"gap against {PRINTED_LAW}", slopes, setting, of=_task(of_task))
-        yield Statistic("asymmetry of the gap", _asymmetry(longer, v), setting, of=_task(of_task))
+        yield Statistic(f"gap against {PRINTED_LAW}", slopes, setting, networks_behind=_task(of_task))
+        yield Statistic("asymmetry of the gap", _asymmetry(longer, v), setting, networks_behind=_task(of_task))
 
 
 def _slopes(curves: pd.DataFrame, scale: Callable[[Array], Array]) -> pd.DataFrame:
@@ -189,7 +191,7 @@ def _dimension(tests: pd.DataFrame) -> Iterator[Statistic]:
                     name: [f"{_task(of_task)}/{name}/d{d}" for d in (width, enough)] for name in map(str, by_scheme)
                 }
                 of_width = {"d": width, "enough": enough, **setting}
-                yield Statistic(f"tvd {place} L, {side}", by_scheme, of_width, of=networks)
+                yield Statistic(f"tvd {place} L, {side}", by_scheme, of_width, networks_behind=networks)
 
 
 # Averaged weights: raw, ema and bema across
@@ -207,11 +209,15 @@ def _averaging(tests: pd.DataFrame) -> Iterator[Statistic]:
     for v, setting, of_task in _vocabularies(at, "legal_tvd"):
         averages[v] = names = f"{_task(of_task)}/averages"
         for decay, rate in RATES.items():
-            yield Statistic(f"legal tvd of averages at a {rate} rate", _by_weights(of_task, decay), setting, of=names)
+            yield Statistic(
+                f"legal tvd of averages at a {rate} rate", _by_weights(of_task, decay), setting, networks_behind=names
+            )
         for eta, (decay, rate) in product(etas, RATES.items()):
             by_weights = _by_weights(of_task, decay, eta)
             with_eta = {**setting, "eta": f"{eta:g}"}
-            yield Statistic(f"legal tvd at a {rate} rate, {_eta_name(eta)}", by_weights, with_eta, of=names)
+            yield Statistic(
+                f"legal tvd at a {rate} rate, {_eta_name(eta)}", by_weights, with_eta, networks_behind=names
+            )
             if decay:
                 gains[eta][v] = (by_weights["raw"] - by_weights["bema"]) / by_weights["raw"]
     for eta, by_vocabulary in gains.items():
@@ -220,7 +226,7 @@ def _averaging(tests: pd.DataFrame) -> Iterator[Statistic]:
             setting = {"large": large, "small": small, "eta": f"{eta:g}"}
             by_size = {"larger": averages[large], "smaller": averages[small]}
             of_gain = {size: [f"{task}/{weights}" for weights in ("raw", "bema")] for size, task in by_size.items()}
-            yield Statistic(f"gain of BEMA, {_eta_name(eta)}", sizes, setting, of=of_gain)
+            yield Statistic(f"gain of BEMA, {_eta_name(eta)}", sizes, setting, networks_behind=of_gain)
 
 
 def _deterministic(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -232,8 +238,10 @@ def _deterministic(tests: pd.DataFrame) -> Iterator[Statistic]:
             for eta in _etas(of_task):
                 by_weights = _by_weights(of_task, decay, eta)
                 with_eta = {**setting, "eta": f"{eta:g}"}
-                yield Statistic(f"tvd with one answer, {_eta_name(eta)}", by_weights, with_eta, of=networks)
-            yield Statistic("tvd with one answer", _by_weights(of_task, decay), setting, of=networks)
+                yield Statistic(
+                    f"tvd with one answer, {_eta_name(eta)}", by_weights, with_eta, networks_behind=networks
+                )
+            yield Statistic("tvd with one answer", _by_weights(of_task, decay), setting, networks_behind=networks)
 
 
 def _etas(tests: pd.DataFrame) -> list[float]:
@@ -260,7 +268,9 @@ def _languages(tests: pd.DataFrame) -> Iterator[Statistic]:
     longer, of_training = _longer(tests), tests[tests["length"] <= tests["trained"]]
     for quantity in ("tvd", "auc"):
         for task, of_task in longer[longer["quantity"] == quantity].groupby("task", sort=False):
-            yield Statistic(f"{quantity} of languages beyond L", _by_scheme(of_task), {"task": task}, of=str(task))
+            yield Statistic(
+                f"{quantity} of languages beyond L", _by_scheme(of_task), {"task": task}, networks_behind=str(task)
+            )
     if not (fits := of_training[of_training["quantity"] == "tvd"]).empty:
         by_task = _by_scheme(fits, ["task", "seed"])
         yield Statistic("tvd of languages up to L", by_task, {"task": "all tasks"}, _mean_over_tasks)
@@ -280,10 +290,12 @@ def _depth(tests: pd.DataFrame) -> Iterator[Statistic]:
         _by_scheme(tests[depths & (tests["quantity"] == quantity)])
         for depths, quantity in ((is_deeper, "tvd"), (is_deeper, "auc"), (~is_deeper, "tvd"))
     )
-    yield Statistic("tvd of deeper brackets", errors, of="deeper brackets")
-    yield Statistic("auc of deeper brackets", areas, of="deeper brackets")
-    yield Statistic("tvd of brackets of trained depth", fits, of="deeper brackets")
-    yield Statistic("tvd of deeper brackets less that of trained depth", errors - fits, of="deeper brackets")
+    yield Statistic("tvd of deeper brackets", errors, networks_behind="deeper brackets")
+    yield Statistic("auc of deeper brackets", areas, networks_behind="deeper brackets")
+    yield Statistic("tvd of brackets of trained depth", fits, networks_behind="deeper brackets")
+    yield Statistic(
+        "tvd of deeper brackets less that of trained depth", errors - fits, networks_behind="deeper brackets"
+    )
 
 
 # Stability
@@ -301,10 +313,10 @@ def _stability(curves: pd.DataFrame) -> Iterator[Statistic]:
         gradients, breaks = (
             of_trainings.unstack("scheme").reindex(columns=list(SCHEMES)) for of_trainings in _trouble(losses, norms)
         )
-        yield Statistic("highest gradient", gradients, setting, of=networks)
+        yield Statistic("highest gradient", gradients, setting, networks_behind=networks)
         pairs = {pair: pd.concat([breaks[scheme] for scheme in pair], keys=(0, 1)) for pair in permutations(SCHEMES, 2)}
         columns = pd.DataFrame(list(pairs.values()), index=pd.Index(list(pairs), tupleize_cols=False)).T
-        yield Statistic("trainings that break", columns, setting, more_often, of=networks)
+        yield Statistic("trainings that break", columns, setting, more_often, networks_behind=networks)
 
 
 def more_often(values: pd.Series, prediction: Prediction, level: float) -> Estimate:

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.released.models import DRAWN, PRIMARY, TREND
+from position_bias.released.models import DRAWN_MODEL, PRIMARY, TREND
 from position_bias.released.variants import ROUNDING, read_profiles
 from position_card.core import artifacts
 from position_card.drawing import rollouts
@@ -47,7 +47,7 @@ ALLOWED = "where (d) may lie"
 FIGURE_OF = {1: ("bloom-176b", "mpt-7b"), 2: ("bloom-7b1", "mpt-30b", "falcon-rw-7b")}  # of the paper -> its models
 U_SHAPED = 1.1  # times the mean of the middle half have both ends of a U, as the predictions say
 MIDDLE: dict[str, Any] = {"color": "0.6", "linewidth": 2.5, "solid_capstyle": "butt", "zorder": 1}
-KNOWN = "Published schedules: no interval."
+WITHOUT_INTERVAL = "Published schedules: no interval."
 LEAST = 1e-12  # share of influence below which a long profile is not followed
 
 
@@ -135,14 +135,13 @@ def as_released(profiles: pd.DataFrame, drawn: pd.DataFrame) -> Figure:
             shift = float(mean_position(profile) - mean_position(of_b))
             remark += f"\nless (b): first {profile[0] - of_b[0]:+.3f}, mean {shift:+.3f}"
         axes.text(0.5, 0.98, remark, transform=axes.transAxes, ha="center", va="top", fontsize=SMALLEST)
-        if model == DRAWN:
+        if model == DRAWN_MODEL:
             axes.plot(of_d, color=VARIANTS["d"].colour, linewidth=0.9, linestyle="--")
     figure.supylabel(f"{rollouts.SHARE}, log scale")
     n = len(of_d)
-    settings = (
-        f"{', '.join(profiles['dataset'].unique())}, {n} tokens. n = 1 rollout for each model and variant. {KNOWN}"
-    )
-    influence = Look(f"(d) measured influence of {DRAWN}, as drawn", VARIANTS["d"].colour, line="--")
+    settings = f"{', '.join(profiles['dataset'].unique())}, {n} tokens. n = 1 rollout for each model and variant. "
+    settings += WITHOUT_INTERVAL
+    influence = Look(f"(d) measured influence of {DRAWN_MODEL}, as drawn", VARIANTS["d"].colour, line="--")
     middle = Line2D([], [], label="mean of the middle half", **MIDDLE)
     legend(figure, [influence.entry(marker=""), middle, rollouts.uniform_entry()], settings=settings)
     draws(figure, models, "paper")
@@ -213,7 +212,7 @@ def _trends(axes: Axes, trends: pd.DataFrame, looks: Mapping[str, Look]) -> None
 def _layers(mixing: pd.DataFrame) -> str:
     layers = mixing.groupby("model", sort=False)["layers"].first()
     phrases = ", ".join(f"{count} layers in {model}" for model, count in layers.items())
-    return f"n = {phrases}. Correlation: marks {PRIMARY}, strokes the others. {KNOWN}"
+    return f"n = {phrases}. Correlation: marks {PRIMARY}, strokes the others. {WITHOUT_INTERVAL}"
 
 
 def _decades(axes: Axes) -> None:

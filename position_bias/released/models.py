@@ -55,8 +55,8 @@ VARIANTS = (
     *(ReleasedVariant(variant, slopes, "none") for variant in ("a", "b") for slopes in RULES),
     *(ReleasedVariant("c", slopes, content) for slopes in RULES for content in CONTENTS),
 )
-DRAWN = "bloom-176b"  # the one model whose measured influence the authors drew
-OF_DRAWN = tuple(variant for variant in VARIANTS if variant.slopes in MODELS[DRAWN].rules)
+DRAWN_MODEL = "bloom-176b"  # the one model whose measured influence the authors drew
+OF_DRAWN = tuple(variant for variant in VARIANTS if variant.slopes in MODELS[DRAWN_MODEL].rules)
 ALONG_LENGTHS = (  # variants whose profiles are followed to great lengths
     ReleasedVariant("b", "released", "none"),
     ReleasedVariant("b", "faithful", "none"),

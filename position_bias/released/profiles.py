@@ -19,7 +19,7 @@ from position_card.rollout import statistics
 from position_card.rollout.attention import Array
 from position_card.rollout.last_row import last_row
 
-SAMPLED = 200  # points of a long profile that are kept, evenly spaced by the logarithm of their distance
+SAMPLE_SIZE = 200  # points of a long profile that are kept, evenly spaced by the logarithm of their distance
 
 
 def read_slopes(path: str | Path) -> dict[Rule, Array]:
@@ -63,7 +63,7 @@ def follow_lengths(
         for variant, n in product(ALONG_LENGTHS, lengths):
             row = profile(n, variant, schedule, by_rule, MODELS[model].head_dim)
             labels = {**variant._asdict(), "n": n}
-            distance = np.unique(np.geomspace(1, n, SAMPLED).round().astype(int)) - 1
+            distance = np.unique(np.geomspace(1, n, SAMPLE_SIZE).round().astype(int)) - 1
             points = {"distance": distance, "value": row[n - 1 - distance]}
             samples.append(pd.DataFrame({**labels, **points, "model": model}))
             summary = {

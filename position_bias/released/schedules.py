@@ -68,7 +68,7 @@ def _from_tables(contents: Mapping[str, bytes]) -> Schedules:
     mixing = _table(contents, "lambda.csv", ["model", "dataset"], ["layer", "lambda"])
     content = _table(contents, "content.csv.gz", ["model", "dataset"], ["layer", "head", "base", "diagonal"])
     schedules = {}
-    for name, dataset, model in _every():
+    for name, dataset, model in _models_and_datasets():
         place = f"{name} on {dataset}"
         of_mixing, of_content = (
             table[(table["model"] == name) & (table["dataset"] == dataset)] for table in (mixing, content)
@@ -115,7 +115,7 @@ def _arranged(table: pd.DataFrame, keys: list[str], shape: tuple[int, ...], plac
 
 def _from_configurations(contents: Mapping[str, bytes]) -> Schedules:
     schedules = {}
-    for name, dataset, model in _every():
+    for name, dataset, model in _models_and_datasets():
         path = f"{sources.CONFIGURATIONS}/all_content/{dataset}/{model.configured_as}.yaml"
         if path not in contents:
             raise ValueError(f"{path} is missing")
@@ -161,7 +161,7 @@ def released_slopes(heads: int) -> Array:
     return 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
 
 
-def _every() -> Iterator[tuple[str, str, ReleasedModel]]:
+def _models_and_datasets() -> Iterator[tuple[str, str, ReleasedModel]]:
     for name, model in MODELS.items():
         for dataset in DATASETS:
             yield name, dataset, model

@@ -19,7 +19,7 @@ from position_card.core import artifacts
 from position_card.rollout import statistics
 from position_card.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 
-SAID = ("first / middle", "last / middle", "argmin", "mean position")  # of each profile
+SHAPES = ("first / middle", "last / middle", "argmin", "mean position")  # of each profile
 AGAINST = ("wasserstein", "total variation", "argmin distance")  # of each rollout and (d)
 SCALE = "paper"
 SHIFT = "shift"  # of heads: the share whose diagonal has the sign of the mean over all heads of all layers
@@ -29,7 +29,7 @@ TENTHS = 10  # parts of the depth over which lambda is averaged
 # How far a rollout moves with the slopes that its model has, (b), or with content divided by sqrt(head_dim), (c)
 CORRECTION = "W to the model's own"
 EXCESS = "excess over the triangle inequality"  # of printed distances, whatever the influence is; below 0, none
-CORRECTED: dict[str, tuple[Literal["b", "c"], tuple[Rule, Content], tuple[Rule, Content]]] = {  # as configured, own
+CORRECTIONS: dict[str, tuple[Literal["b", "c"], tuple[Rule, Content], tuple[Rule, Content]]] = {  # as configured, own
     "slopes": ("b", ("released", "none"), ("faithful", "none")),
     "content": ("c", ("released", "released"), ("released", "faithful")),
 }
@@ -52,12 +52,12 @@ def compare_with_drawing(profiles: list[Path], curves: pd.DataFrame) -> pd.DataF
         rows.append(
             {
                 **{"variant": variant, "slopes": slopes, "content": content},
-                **{name: float(SHAPE[name](profile)) for name in SAID},
+                **{name: float(SHAPE[name](profile)) for name in SHAPES},
                 **{name: float(DISTANCE[name](profile, drawing[INFLUENCE])) for name in AGAINST},
                 "W to its drawing": float(statistics.wasserstein(profile, drawing[variant])) if was_drawn else None,
             }
         )
-    shape = {name: float(SHAPE[name](drawing[INFLUENCE])) for name in SAID}
+    shape = {name: float(SHAPE[name](drawing[INFLUENCE])) for name in SHAPES}
     return pd.DataFrame([*rows, {"variant": INFLUENCE, "slopes": "none", "content": "none", **shape}])
 
 
@@ -92,10 +92,10 @@ def evidence(
         "drawn": drawn,
         "source": source,
     }
-    return {name: _rounded(table).assign(scale=SCALE) for name, table in tables.items()}
+    return {name: _round(table).assign(scale=SCALE) for name, table in tables.items()}
 
 
-def decided(statistics: pd.DataFrame) -> pd.DataFrame:
+def judged_values(statistics: pd.DataFrame) -> pd.DataFrame:
     """What claims are judged by, of each big model on each data set: `statistics` is that of evidence/.
 
     Ratios are over the mean of the middle half. Slopes and content are as configured, but in the columns that say how
@@ -116,7 +116,7 @@ def decided(statistics: pd.DataFrame) -> pd.DataFrame:
         row["mean position, (c) less (b)"] = value["mean position", "c"] - value["mean position", "b"]
         row["rank correlation of lambda with depth"] = value[TREND, "lambda"]
         row["share of heads that shift as their mean"] = value[SHIFT, "heads"]
-        row |= {f"W with the model's own {part}": value[CORRECTION, part] for part in CORRECTED}
+        row |= {f"W with the model's own {part}": value[CORRECTION, part] for part in CORRECTIONS}
         row["excess of printed distances"] = value[EXCESS, "printed"]
         rows.append(row | {"scale": SCALE, "interval": "none: known"})
     return pd.DataFrame(rows)
@@ -165,7 +165,7 @@ def _corrections(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:
     of_variant = by_variant(profiles)
     n = int(profiles["n"].iloc[0])
     for model, dataset in dict.fromkeys((model, dataset) for model, dataset, _ in of_variant):
-        for network, (variant, *rules) in CORRECTED.items():
+        for network, (variant, *rules) in CORRECTIONS.items():
             pair = [ReleasedVariant(variant, *rule) for rule in rules]
             if all((model, dataset, name) in of_variant for name in pair):
                 as_configured, of_model = (of_variant[model, dataset, name] for name in pair)
@@ -185,7 +185,7 @@ def _excesses(variants: pd.DataFrame) -> Iterator[dict[str, object]]:
         yield {**labels, "statistic": EXCESS, **rules, "value": float(excess)}
 
 
-def _rounded(table: pd.DataFrame) -> pd.DataFrame:
+def _round(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers to DIGITS significant digits, so that a table is small and the same on every machine."""
     numbers = table.select_dtypes("float").columns
     return table.assign(**{name: [float(f"{value:.{DIGITS}g}") for value in table[name]] for name in numbers})

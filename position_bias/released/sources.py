@@ -27,7 +27,7 @@ UNNAMED = "names no source of the released numbers"
 LARGEST = 2**28  # bytes of an archive, and of what is unpacked of it
 PATIENCE = 60  # seconds without an answer
 DEADLINE = 600  # seconds for a whole archive
-MOST = 100_000  # members of an archive
+MOST_FILES = 100_000  # members of an archive
 
 Contents = dict[str, bytes]  # path within the source -> what the file holds
 
@@ -60,7 +60,7 @@ def read(source: str | None, sha256: str | None = None) -> Contents:
     if source is None:
         raise fault(source, UNNAMED)
     if is_address(source):
-        contents = unpacked(source, _fetched(source))
+        contents = unpack(source, _fetch(source))
     else:
         contents = _on_disk(source)
         _check_complete(source, contents)
@@ -90,7 +90,7 @@ def fingerprint(contents: Mapping[str, bytes]) -> str:
     return total.hexdigest()
 
 
-def unpacked(source: str, archive: bytes) -> Contents:
+def unpack(source: str, archive: bytes) -> Contents:
     """Read configurations in a tar archive of the repository, whose files stand below one folder of any name.
 
     They are read in memory: no path of the archive ever meets the disk. Raises InputError as `read` does.
@@ -115,8 +115,8 @@ def _configurations(source: str, archive: tarfile.TarFile) -> Iterator[tuple[str
     remaining = LARGEST
     for number, member in enumerate(archive):
         remaining -= member.size  # of every member, since those that are passed over are unpacked, too
-        if remaining < 0 or number >= MOST:
-            raise fault(source, f"unpacks to more than {LARGEST} bytes or {MOST} files")
+        if remaining < 0 or number >= MOST_FILES:
+            raise fault(source, f"unpacks to more than {LARGEST} bytes or {MOST_FILES} files")
         inner_path = PurePosixPath(*PurePosixPath(member.name).parts[1:])
         if not member.isfile() or inner_path.suffix != ".yaml" or not inner_path.is_relative_to(CONFIGURATIONS):
             continue
@@ -125,7 +125,7 @@ def _configurations(source: str, archive: tarfile.TarFile) -> Iterator[tuple[str
         yield inner_path.as_posix(), file.read()
 
 
-def _fetched(address: str) -> bytes:
+def _fetch(address: str) -> bytes:
     if not address.startswith("https://"):
         raise fault(address, "is not fetched safely", "give an address that begins with https://")
     try:

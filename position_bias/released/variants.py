@@ -107,11 +107,11 @@ def table(profiles: Mapping[tuple[str, str, ReleasedVariant], Array], printed: p
             }
             labels = {"model": model, "dataset": dataset, "n": len(columns["a"]), "lambda of (b)": lambda_of}
             rules = {"slopes": slopes, "content": content}
-            rows.append({**labels, **rules, **_described(columns), **_judged(columns, distances)})
+            rows.append({**labels, **rules, **_shape_and_distances(columns), **_allowed(columns, distances)})
     return pd.DataFrame(rows)
 
 
-def _described(profiles: Mapping[str, Array]) -> dict[str, float]:
+def _shape_and_distances(profiles: Mapping[str, Array]) -> dict[str, float]:
     """What is said of each profile, and the distances between them."""
     numbers = {}
     for variant, row in profiles.items():
@@ -124,7 +124,7 @@ def _described(profiles: Mapping[str, Array]) -> dict[str, float]:
     return numbers
 
 
-def _judged(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> dict[str, object]:
+def _allowed(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> dict[str, object]:
     """The printed distances, what they allow, and whether that is nothing."""
     interval = bounds(profiles, printed)
     return {

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from position_bias.structural.content import ALL, LABELS
+from position_bias.structural.content import EVERY_LAYER, LABELS
 from position_bias.structural.initialization import initialization_checks
 from position_bias.structural.tables import step
 from position_bias.verdicts.judge import (
     ESTIMATE,
-    GIVEN,
+    INTERVAL,
     Estimate,
     Statistic,
-    given,
     judge,
+    own_interval,
     percentiles,
     published,
     resampled_interval,
@@ -35,15 +35,15 @@ Predictions = Mapping[str, list[Prediction]]
 # the replicates of comparisons; and of the tables of differences
 OF_COMPARISON = [*LABELS, "resampled"]
 REPLICATES = [*OF_COMPARISON, "estimator", "variant", "statistic", "replicate", "value"]
-COMPARED = [*OF_COMPARISON, "statistic", "variant", "minus", "estimator", *GIVEN]
-NOTHING = "none"  # which a statistic is taken from alone
+DIFFERENCES = [*OF_COMPARISON, "statistic", "variant", "minus", "estimator", *INTERVAL]
+NO_OTHER = "none"  # which a statistic is taken from alone
 OVER = " / "  # in the name of a ratio, of which the logarithm is judged: percentiles are the same of both
 PAPERS_ESTIMATOR = "frobenius"  # of lambda, in the text of the paper: rows of the other one speak of no claim
 SPEAK = (PAPERS_ESTIMATOR, SAME_FOR_EVERY_ESTIMATOR)
 
 # Half of the last digit that the paper prints of a distance, also a share of the mass or of the sequence length. Chosen
 # after a first run had shown (b) and (c) to differ by 0.00008, with an interval that excludes 0.
-PRINTED = 0.005
+PRINT_ROUNDING = 0.005
 
 # Occasions on which predictions are asked; the name of a statistic in published/predictions.csv begins with one. The
 # paper does not say when in its training a model comes to have a U: the last two speak of no claim.
@@ -51,13 +51,15 @@ STANDARD = "standard"  # the primary data set, at the standard length
 EVERY_DATASET = "every data set"  # at the standard length
 LONG = "long"  # every data set, at the longer length
 EVERY_LENGTH = "every length"  # every data set
-UNTRAINED = "untrained"  # models whose ratios had been seen before this was asked
+BEFORE_TRAINING = "untrained"  # models whose ratios had been seen before this was asked
 FRESH = "untrained, fresh"  # all others
 DURING_TRAINING = "during training"
 EARLIER = "earlier in a long training"
 TREND = "spearman with depth"  # has so few values that its interval is read as a range of known numbers
 
-Contrast = tuple[str, str, str]  # a statistic, the variant that it is taken of, and the one it is taken from or NOTHING
+Contrast = tuple[
+    str, str, str
+]  # a statistic, the variant that it is taken of, and the one it is taken from or NO_OTHER
 Comparison = Mapping[tuple[str, str, str], npt.NDArray[np.float64]]  # (statistic, variant, estimator) -> [1 + R]
 
 SEEN_UNTRAINED = ("bloom",)  # of the models of long trainings
@@ -75,12 +77,16 @@ AFTERWARDS = ("shift", "W to the model's own", "excess over the triangle inequal
 # How the names of statistics begin: the paper's claims, ours, what was written down about all five decoders later,
 # about how far words are moved and about the length of contexts when SmolLM2 alone had been measured so, and about the
 # norm of the first token
-THEIRS, OURS, LATER, CURVE = "pretrained: ", "pretrained, ours: ", "pretrained, later: ", "pretrained, curve: "
-SINK, LENGTH = "pretrained, sink: ", "pretrained, length: "
-SEEN = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
+PAPER_CLAIMS, OUR_CLAIMS, LATER_CLAIMS = "pretrained: ", "pretrained, ours: ", "pretrained, later: "
+CURVE_CLAIMS, SINK_CLAIMS, LENGTH_CLAIMS = "pretrained, curve: ", "pretrained, sink: ", "pretrained, length: "
+EARLY_DECODERS = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
 SEEN_BEFORE = {
-    **{THEIRS: SEEN, OURS: SEEN, LATER: (*SEEN, "stories15m", "minimind2-small")},
-    **{CURVE: SEEN[:1], SINK: (), LENGTH: SEEN[:1]},
+    PAPER_CLAIMS: EARLY_DECODERS,
+    OUR_CLAIMS: EARLY_DECODERS,
+    LATER_CLAIMS: (*EARLY_DECODERS, "stories15m", "minimind2-small"),
+    CURVE_CLAIMS: EARLY_DECODERS[:1],
+    SINK_CLAIMS: (),
+    LENGTH_CLAIMS: EARLY_DECODERS[:1],
 }
 DECODER = ("model", "dataset", "n")
 OF_DECODERS = (*DECODER, "statistic", "network", "unit", "documents", "value", "scale")  # of the tables in evidence/
@@ -117,10 +123,10 @@ def verdicts(
     schedules that its authors released. The
     others are tables of the same names.
     """
-    registered = predictions(predicted, "structural")
+    registry = predictions(predicted, "structural")
 
     def rollouts(values: pd.DataFrame, occasion: str) -> pd.DataFrame:
-        return on_rollouts(values, registered, scale, level, occasion)
+        return on_rollouts(values, registry, scale, level, occasion)
 
     tables = [
         rollouts(at_standard[at_standard["dataset"] == primary], STANDARD),
@@ -128,21 +134,21 @@ def verdicts(
         rollouts(at_long, LONG),
         *(rollouts(values, EVERY_LENGTH) for values in (at_standard, *at_more, at_long)),
         *(rollouts(values, DURING_TRAINING) for values in during_training),
-        *(rollouts(untrained, UNTRAINED) for untrained in map(_untrained, during_training)),
-        on_content(similarity, monotonicity, shift, registered, scale),
-        *(on_similarity(values, registered) for values in alike),
-        on_print(published, registered, scale),
-        on_drawings(curves, registered),
-        on_released(released, registered),
-        on_decoders(pretrained, registered, level),
-        *(on_kernels(kernels, registered) for kernels in pretrained_kernels),
-        initialization_checks(initialization, registered, level),
-        *on_long_trainings(long_training, registered),
+        *(rollouts(at_step_0, BEFORE_TRAINING) for at_step_0 in map(_before_training, during_training)),
+        on_content(similarity, monotonicity, shift, registry, scale),
+        *(on_similarity(values, registry) for values in alike),
+        on_print(published, registry, scale),
+        on_drawings(curves, registry),
+        on_released(released, registry),
+        on_decoders(pretrained, registry, level),
+        *(on_kernels(kernels, registry) for kernels in pretrained_kernels),
+        initialization_checks(initialization, registry, level),
+        *on_long_trainings(long_training, registry),
     ]
     return pd.concat(tables)
 
 
-def _untrained(values: pd.DataFrame) -> pd.DataFrame:
+def _before_training(values: pd.DataFrame) -> pd.DataFrame:
     return values[values["checkpoint"].map(step) == 0]
 
 
@@ -163,22 +169,24 @@ def on_rollouts(
     involve lambda has one row. Returns a table in the schema of `judge.COLUMNS` and KEYS. Raises KeyError where a
     comparison lacks a variant or statistic that is predicted of.
     """
-    return judged(compared(values, level, contrasts(predictions, occasion)), predictions, scale, occasion)
+    return judge_differences(
+        variant_differences(values, level, contrasts(predictions, occasion)), predictions, scale, occasion
+    )
 
 
 def contrasts(predictions: Predictions, occasion: str) -> list[Contrast]:
     """What is asked on an occasion, in the order of the registry."""
     return [
-        (statistic, predicted.network, predicted.other or NOTHING)
+        (statistic, prediction.network, prediction.other or NO_OTHER)
         for name, of_name in predictions.items()
-        for asked, _, statistic in [name.partition(": ")]
-        for predicted in of_name
-        if asked == occasion
+        for named_occasion, _, statistic in [name.partition(": ")]
+        for prediction in of_name
+        if named_occasion == occasion
     ]
 
 
-def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) -> pd.DataFrame:
-    """What a statistic is of one variant, or of one less another, with percentile intervals: columns COMPARED.
+def variant_differences(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) -> pd.DataFrame:
+    """What a statistic is of one variant, or of one less another, with percentile intervals: columns DIFFERENCES.
 
     `values` as for `on_rollouts`.
     """
@@ -197,39 +205,39 @@ def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) 
         ends = resampled_interval(resampled[:, 1:].T, documents, level)
         estimates = zip(differences, resampled[:, 0], *ends, strict=True)
         rows += [(*labels, *contrast, *map(float, estimate)) for contrast, *estimate in estimates]
-    return pd.DataFrame(rows, columns=COMPARED)
+    return pd.DataFrame(rows, columns=DIFFERENCES)
 
 
 def _estimators(statistic: str, pair: Iterable[str], comparison: Comparison) -> list[str]:
     """The estimators of lambda that this is compared under; one, where neither profile depends on lambda."""
-    named = {estimator for name, variant, estimator in comparison if name == statistic and variant in pair}
-    return sorted(named - {SAME_FOR_EVERY_ESTIMATOR}) or [SAME_FOR_EVERY_ESTIMATOR]
+    estimators = {estimator for name, variant, estimator in comparison if name == statistic and variant in pair}
+    return sorted(estimators - {SAME_FOR_EVERY_ESTIMATOR}) or [SAME_FOR_EVERY_ESTIMATOR]
 
 
 def _difference(statistic: str, pair: Iterable[str], estimator: str, comparison: Comparison) -> npt.NDArray[np.float64]:
-    """A statistic of a variant, less that of another unless it is NOTHING, for all prompts and for every replicate."""
-    keys = [(statistic, variant, estimator) for variant in pair if variant != NOTHING]
+    """A statistic of a variant, less that of another unless it is NO_OTHER, for all prompts and for every replicate."""
+    keys = [(statistic, variant, estimator) for variant in pair if variant != NO_OTHER]
     values = [comparison[key if key in comparison else (*key[:2], SAME_FOR_EVERY_ESTIMATOR)] for key in keys]
     return values[0] if len(values) == 1 else values[0] - values[1]
 
 
-def judged(compared: pd.DataFrame, predictions: Predictions, scale: str, occasion: str) -> pd.DataFrame:
-    """Judge a table with columns COMPARED by what is predicted on an occasion; rows nobody predicts of have none."""
-    statistics = (statistic for statistic in rollout_statistics(compared, occasion) if statistic.name in predictions)
+def judge_differences(differences: pd.DataFrame, predictions: Predictions, scale: str, occasion: str) -> pd.DataFrame:
+    """Judge a table with columns DIFFERENCES by what is predicted on an occasion; rows nobody predicts of have none."""
+    statistics = (statistic for statistic in rollout_statistics(differences, occasion) if statistic.name in predictions)
     return table("structural", scale, judge(statistics, predictions))
 
 
-def rollout_statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
-    """Make statistics of a table with columns COMPARED, one for each estimator of lambda: (variant, minus) across."""
-    for key, rows in compared.groupby([*OF_COMPARISON, "estimator", "statistic"], sort=False):
+def rollout_statistics(differences: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
+    """Make statistics of a table with columns DIFFERENCES, one an estimator of lambda: (variant, minus) across."""
+    for key, rows in differences.groupby([*OF_COMPARISON, "estimator", "statistic"], sort=False):
         setting: dict[str, Any] = dict(zip([*OF_COMPARISON, "estimator", "statistic"], key, strict=True))
         del setting["prompts"]
         resampled, statistic = setting.pop("resampled"), setting.pop("statistic")
-        pairs = list(zip(rows["variant"], rows["minus"].replace(NOTHING, ""), strict=True))
-        of_pairs = rows[[*GIVEN]].T.set_axis(pd.Index(pairs, tupleize_cols=False), axis=1)
+        pairs = list(zip(rows["variant"], rows["minus"].replace(NO_OTHER, ""), strict=True))
+        of_pairs = rows[[*INTERVAL]].T.set_axis(pd.Index(pairs, tupleize_cols=False), axis=1)
         if OVER in statistic:
             of_pairs = of_pairs.map(np.log)
-        estimate = given(int(resampled), known=statistic == TREND)
+        estimate = own_interval(int(resampled), known=statistic == TREND)
         yield Statistic(f"{occasion}: {statistic}", of_pairs, setting, estimate, speaks=setting["estimator"] in SPEAK)
 
 
@@ -238,16 +246,16 @@ def on_long_trainings(evidence: Iterable[pd.DataFrame], predictions: Predictions
 
     What the paper says of trained models is asked of the last kept step, and what it says of architectures of the
     first, before training. Other rows of earlier steps tell whether measured influence was U-shaped then, and whether
-    content mattered; the paper does not say when, so they speak of no claim. The tables are those of `compared` with a
-    column `scale`; yields tables in the schema of `judge.COLUMNS`.
+    content mattered; the paper does not say when, so they speak of no claim. The tables have the
+    columns DIFFERENCES and a column `scale`; yields tables in the schema of `judge.COLUMNS`.
     """
     for rows in evidence:
         for (model, scale), of_model in rows.groupby(["model", "scale"]):
             steps = of_model["checkpoint"].map(step)
-            before = UNTRAINED if model in SEEN_UNTRAINED else FRESH
-            yield judged(of_model[steps == 0], predictions, str(scale), before)
-            yield judged(of_model[steps < steps.max()], predictions, str(scale), EARLIER)
-            yield judged(of_model[steps == steps.max()], predictions, str(scale), STANDARD)
+            before = BEFORE_TRAINING if model in SEEN_UNTRAINED else FRESH
+            yield judge_differences(of_model[steps == 0], predictions, str(scale), before)
+            yield judge_differences(of_model[steps < steps.max()], predictions, str(scale), EARLIER)
+            yield judge_differences(of_model[steps == steps.max()], predictions, str(scale), STANDARD)
 
 
 def on_content(
@@ -288,10 +296,10 @@ def on_kernels(kernels: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
     return table("structural", PRETRAINED, judge(_monotonicity(kernels), predictions))
 
 
-def over_layers(values: pd.Series, predicted: Prediction, level: float) -> Estimate:
-    """The value of ALL layers together, from the lowest layer to the highest."""
-    layers = values.drop(ALL)
-    return Estimate(float(values[ALL]), float(layers.min()), float(layers.max()), len(layers), known=True)
+def over_layers(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """The value of EVERY_LAYER together, from the lowest layer to the highest."""
+    layers = values.drop(EVERY_LAYER)
+    return Estimate(float(values[EVERY_LAYER]), float(layers.min()), float(layers.max()), len(layers), known=True)
 
 
 def _similarity(similarity: pd.DataFrame) -> Iterator[Statistic]:
@@ -313,8 +321,8 @@ def _monotonicity(kernels: pd.DataFrame) -> Iterator[Statistic]:
 def _shift(shifts: pd.DataFrame) -> Iterator[Statistic]:
     for row in shifts.to_dict("records"):
         setting = {str(name): row[name] for name in LABELS if name != "prompts"}
-        share = pd.DataFrame({"heads": [row["share"], row["low"], row["high"]]}, index=GIVEN)
-        yield Statistic("shift", share, setting, given(row["resampled"]))
+        share = pd.DataFrame({"heads": [row["share"], row["low"], row["high"]]}, index=INTERVAL)
+        yield Statistic("shift", share, setting, own_interval(row["resampled"]))
 
 
 def _by_measurement(layers: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -332,10 +340,10 @@ def on_print(printed: pd.DataFrame, predictions: Predictions, scale: str) -> pd.
     (c), and units cells of a table: models and data sets. `printed` has the columns table, dataset, model, variant,
     value.
     """
-    return table("structural", scale, judge(_printed(printed), predictions))
+    return table("structural", scale, judge(_of_print(printed), predictions))
 
 
-def _printed(printed: pd.DataFrame) -> Iterator[Statistic]:
+def _of_print(printed: pd.DataFrame) -> Iterator[Statistic]:
     """Distances as printed, at 256 tokens (Table 3) and at the longer length (Table 4)."""
     short, long = (
         printed[printed["table"] == name].pivot(index=["model", "dataset"], columns="variant", values="value")
@@ -349,22 +357,22 @@ def _printed(printed: pd.DataFrame) -> Iterator[Statistic]:
     yield Statistic("printed: closer at the longer length", long, {"cells": len(long)}, more_often_closer)
 
 
-def more_often_closer(cells: pd.Series, predicted: Prediction, level: float) -> Estimate:
+def more_often_closer(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The share of cells with a difference of distances below 0, less that above; a count, which has no width."""
-    return _counted(_closer(cells))
+    return _without_width(_closer(cells))
 
 
-def more_often_closer_in_larger(cells: pd.Series, predicted: Prediction, level: float) -> Estimate:
+def more_often_closer_in_larger(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """As `more_often_closer`, in larger models less in the others."""
     larger = _larger(cells)
-    return _counted(_closer(cells[larger]) - _closer(cells[~larger]))
+    return _without_width(_closer(cells[larger]) - _closer(cells[~larger]))
 
 
-def distance_in_larger(cells: pd.Series, predicted: Prediction, level: float) -> Estimate:
+def distance_in_larger(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The mean over cells of larger models less that over the others; both may be off by their rounding."""
     larger = _larger(cells)
     less = float(cells[larger].mean() - cells[~larger].mean())
-    rounding = 2 * PRINTED * (2 if predicted.relation == ">" else 1)  # a difference is rounded twice
+    rounding = 2 * PRINT_ROUNDING * (2 if prediction.relation == ">" else 1)  # a difference is rounded twice
     return Estimate(less, less - rounding, less + rounding, len(cells), known=True)
 
 
@@ -376,7 +384,7 @@ def _larger(cells: pd.Series) -> pd.Series:
     return pd.Series(cells.index.get_level_values("model").isin(LARGER), cells.index)
 
 
-def _counted(share: float) -> Estimate:
+def _without_width(share: float) -> Estimate:
     return Estimate(share, share, share, 1)
 
 
@@ -394,29 +402,31 @@ def on_drawings(curves: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
     1/sqrt(head_dim), and lambda by the estimator of their first version. Returns rows of `judge.COLUMNS` at the scale
     "paper"; all but those of Table 2 are not testable here.
     """
-    statistics = (statistic for statistic in _drawn(curves) if statistic.name in predictions)
+    statistics = (statistic for statistic in _of_drawings(curves) if statistic.name in predictions)
     return table("structural", "paper", judge(statistics, predictions))
 
 
-def _drawn(curves: pd.DataFrame) -> Iterator[Statistic]:
-    """What is asked at the standard length, of drawn profiles and of the nulls: networks across, GIVEN down."""
+def _of_drawings(curves: pd.DataFrame) -> Iterator[Statistic]:
+    """What is asked at the standard length, of drawn profiles and of the nulls: networks across, INTERVAL down."""
     by_token = curves.pivot(index="token", columns="variant", values="share")
     n = len(by_token)
     curve_of = {str(name): by_token[name].to_numpy() for name in by_token}
     half = last_row(n, np.full(LAYERS, 0.5), 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS))
     profiles = {**curve_of, "half": half, "uniform": np.full(n, 1 / n), "last": np.eye(n)[-1]}
-    others = {network: profile for network, profile in profiles.items() if network != INFLUENCE}
+    predictions_of_influence = {network: profile for network, profile in profiles.items() if network != INFLUENCE}
     values = {name: {network: shape(profile) for network, profile in profiles.items()} for name, shape in SHAPE.items()}
     for name, distance in DISTANCE.items():
-        values[name] = {network: distance(profile, curve_of[INFLUENCE]) for network, profile in others.items()}
+        values[name] = {
+            network: distance(profile, curve_of[INFLUENCE]) for network, profile in predictions_of_influence.items()
+        }
     far = values["wasserstein"].pop("a")
     closer = {("a", variant): [float(far - values["wasserstein"][variant])] for variant in "bc"}
     pairs = pd.DataFrame([*closer.values()], index=pd.Index(closer, tupleize_cols=False)).T
     yield Statistic(f"{STANDARD}: wasserstein", pairs, {**AS_DRAWN, "n": n}, published)
     for name, by_network in values.items():
-        without_interval = pd.DataFrame(by_network, index=GIVEN[:1], dtype=float).reindex(GIVEN)
-        shown = without_interval.map(np.log) if OVER in name else without_interval
-        yield Statistic(f"{STANDARD}: {name}", shown, {**AS_DRAWN, "n": n}, given(1), speaks=False)
+        without_interval = pd.DataFrame(by_network, index=INTERVAL[:1], dtype=float).reindex(INTERVAL)
+        judged_values = without_interval.map(np.log) if OVER in name else without_interval
+        yield Statistic(f"{STANDARD}: {name}", judged_values, {**AS_DRAWN, "n": n}, own_interval(1), speaks=False)
 
 
 def on_released(tables: Iterable[pd.DataFrame], predictions: Predictions) -> pd.DataFrame:
@@ -428,24 +438,24 @@ def on_released(tables: Iterable[pd.DataFrame], predictions: Predictions) -> pd.
     them in evidence/structural/released/, and speak of no claim. What AFTERWARDS
     names was seen before it was asked. Returns verdicts in the schema of `judge.COLUMNS`.
     """
-    statistics = (one for values in tables for one in _released(values) if one.name in predictions)
+    statistics = (statistic for values in tables for statistic in _of_released(values) if statistic.name in predictions)
     return table("structural", "paper", judge(statistics, predictions))
 
 
-def _released(released: pd.DataFrame) -> Iterator[Statistic]:
+def _of_released(released: pd.DataFrame) -> Iterator[Statistic]:
     """What is asked of each model at the standard length: networks across, and the one value that is known."""
     released = released[OF_RELEASED]
     as_released = (
         (released["slopes"] != "faithful") & (released["slopes"] != "doubled") & (released["content"] != "faithful")
     )
-    judged = released[as_released & (released["dataset"] == OF_FIGURE_1)]
-    for key, rows in judged.groupby(["model", "dataset", "n", "statistic"], sort=False):
+    of_figure = released[as_released & (released["dataset"] == OF_FIGURE_1)]
+    for key, rows in of_figure.groupby(["model", "dataset", "n", "statistic"], sort=False):
         model, dataset, n, name = map(str, key)
         setting: dict[str, Any] = {"model": model, "dataset": dataset, "n": int(n), **AS_RELEASED}
         values = rows.pivot(index="n", columns="network", values="value")
-        shown = values.map(np.log) if OVER in name else values
+        judged_values = values.map(np.log) if OVER in name else values
         occasion = "released " if name in AFTERWARDS else f"{STANDARD}: "
-        yield Statistic(f"{occasion}{name}", shown, setting, published)
+        yield Statistic(f"{occasion}{name}", judged_values, setting, published)
 
 
 def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float) -> pd.DataFrame:
@@ -462,14 +472,14 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested. Where several tables
     have the same quantity, `with_most_documents` says which is judged.
     """
-    registered = {name: rows for name, rows in predictions.items() if name.startswith(tuple(SEEN_BEFORE))}
+    registry = {name: rows for name, rows in predictions.items() if name.startswith(tuple(SEEN_BEFORE))}
     tables = with_most_documents(evidence)
-    rows = [row for values in tables for row in judge(_decoders(values, registered), registered, level)]
+    rows = [row for values in tables for row in judge(_decoders(values, registry), registry, level)]
     heard = {row["claim"] for row in rows}
     silent = {
         name: [row for row in of_name if row.claim and row.claim not in heard]
-        for name, of_name in registered.items()
-        if name.startswith((OURS, LATER, CURVE, SINK, LENGTH))
+        for name, of_name in registry.items()
+        if name.startswith((OUR_CLAIMS, LATER_CLAIMS, CURVE_CLAIMS, SINK_CLAIMS, LENGTH_CLAIMS))
     }
     return table("structural", PRETRAINED, [*rows, *judge(_unmeasured(silent), silent, level)])
 
@@ -483,9 +493,9 @@ def with_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFra
     tables = list(evidence)
     quantity = [*DECODER, "statistic"]
     counts = [values.groupby(quantity)["documents"].sum() for values in tables]
-    most = pd.DataFrame(dict(enumerate(counts))).idxmax(axis=1)
+    fullest = pd.DataFrame(dict(enumerate(counts))).idxmax(axis=1)
     for place, values in enumerate(tables):
-        yield values[most.loc[pd.MultiIndex.from_frame(values[quantity])].to_numpy() == place]
+        yield values[fullest.loc[pd.MultiIndex.from_frame(values[quantity])].to_numpy() == place]
 
 
 def _decoders(values: pd.DataFrame, predictions: Predictions) -> Iterator[Statistic]:
@@ -500,9 +510,9 @@ def _decoders(values: pd.DataFrame, predictions: Predictions) -> Iterator[Statis
         units_of = {str(network): units.array for network, units in rows.groupby("network")["unit"]}
         for occasion, models in SEEN_BEFORE.items():
             if (name := f"{occasion}{statistic}") in predictions:
-                known = setting["model"] in models
-                seen = {network: pd.Series(known, index=units) for network, units in units_of.items()}
-                yield Statistic(name, across, setting, estimate, wording=wording, seen=seen)
+                is_earlier = setting["model"] in models
+                seen_units = {network: pd.Series(is_earlier, index=units) for network, units in units_of.items()}
+                yield Statistic(name, across, setting, estimate, wording=wording, seen_units=seen_units)
 
 
 def _unmeasured(predictions: Predictions) -> Iterator[Statistic]:

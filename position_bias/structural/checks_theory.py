@@ -31,13 +31,15 @@ SCHEDULES = (
     np.resize([0.0, 0.6], DEPTH),
     np.ones(DEPTH),  # attention only
 )
-LOGARITHMIC, DRAWN = "logarithmic decay", "drawn at random"  # attention of no ALiBi
+LOGARITHMIC, RANDOM = "logarithmic decay", "drawn at random"  # attention of no ALiBi
 TOWARDS_1 = (0.1, 0.5, 1.0)  # Prop. 4.3: how far every lambda moves to 1
 MORE_SLOPE = (0.01, 0.3, 4.0)  # Prop. 4.4: what ALiBi adds to every slope
 
 # A lower and an upper layer of 3 tokens. The lower one breaks Assumption 4.1: token 3 reads the first token, token 2
 # reads itself. So what the upper layer moves from token 3 back to token 2 ends up later, not earlier.
-BROKEN = np.array([[[1, 0, 0], [0.05, 0.95, 0], [0.9, 0.05, 0.05]], [[1, 0, 0], [0.5, 0.5, 0], [0.05, 0.5, 0.45]]])
+NOT_MONOTONE = np.array(
+    [[[1, 0, 0], [0.05, 0.95, 0], [0.9, 0.05, 0.05]], [[1, 0, 0], [0.5, 0.5, 0], [0.05, 0.5, 0.45]]]
+)
 
 # The figure of Propositions 4.2-4.5: its panels meet in one setting
 SETTING = {"n": 64, "depth": 12, "lambda": 0.3, "slope": 2.0**-4, "diagonal": 0.0}
@@ -109,10 +111,10 @@ def other_kernels(n: int) -> dict[str, Array]:
     for i in range(n):
         prefix = np.where(np.arange(n) < i, prefix * factors[..., i, :], 1.0)
         rows.append(np.diff(prefix, prepend=0.0))
-    return {LOGARITHMIC: logarithmic, DRAWN: np.stack(rows, axis=-2)}
+    return {LOGARITHMIC: logarithmic, RANDOM: np.stack(rows, axis=-2)}
 
 
-def _others() -> list[AttentionStack]:
+def _other_stacks() -> list[AttentionStack]:
     """Stacks of `other_kernels`, without content."""
     return [
         AttentionStack(heads, (0.0,) * heads.shape[1], np.zeros(heads.shape[:2]), None)
@@ -125,8 +127,8 @@ def rotary_logits(n: int) -> Array:
     """Logits `[T, n, n]` of random queries and keys of two planes, turned by RoPE; bounded, as Assumption 5.3 asks."""
     rng = np.random.default_rng(0)
     query, key = rng.normal(size=(2, DEPTH, n, 2)) + 1j * rng.normal(size=(2, DEPTH, n, 2))
-    turned = np.exp(1j * np.multiply.outer(np.arange(n), (1.0, 0.1)))
-    return np.einsum("tip,tjp->tij", query * turned, (key * turned).conj()).real
+    rotation = np.exp(1j * np.multiply.outer(np.arange(n), (1.0, 0.1)))
+    return np.einsum("tip,tjp->tij", query * rotation, (key * rotation).conj()).real
 
 
 def _pattern(slopes: tuple[float, ...]) -> Array:
@@ -145,18 +147,18 @@ def proposition_checks(predicted: Path, scale: str) -> pd.DataFrame:
 
     It is in the schema of `judge.COLUMNS`, with keys; `predicted` is the registry of predictions.
     """
-    judged = judge(chain.from_iterable(proposition_statements()), predictions(predicted, "structural"))
-    return table("structural", scale, judged)
+    rows = judge(chain.from_iterable(proposition_statements()), predictions(predicted, "structural"))
+    return table("structural", scale, rows)
 
 
 def proposition_statements() -> tuple[Iterator[Statistic], ...]:
     """Yield what every statement is judged by, statement by statement, worked out as it is read."""
-    grid, others = stacks(), _others()
+    grid, no_alibi = stacks(), _other_stacks()
     without_content = [stack for stack in grid if not stack.diagonal.any()]
     causal = [stack for stack in grid if stack.window is None]
     return (
         _assumption(grid),
-        _forces([*grid, *others], [*without_content, *others]),
+        _forces([*grid, *no_alibi], [*without_content, *no_alibi]),
         _without_assumption(),
         _mixed_signs(without_content),
         _bounds(causal),
@@ -166,32 +168,32 @@ def proposition_statements() -> tuple[Iterator[Statistic], ...]:
 
 
 def _worst(
-    name: str, comparisons: int, measured: Mapping[str, float], setting: Mapping[str, object] | None = None
+    name: str, comparisons: int, by_network: Mapping[str, float], setting: Mapping[str, object] | None = None
 ) -> Statistic:
     """What was largest among a number of comparisons."""
-    return Statistic(name, pd.DataFrame([measured]), setting or {}, worst_among(comparisons))
+    return Statistic(name, pd.DataFrame([by_network]), setting or {}, worst_among(comparisons))
 
 
-def _compared(name: str, slack: Iterable[Array], setting: Mapping[str, object] | None = None) -> Statistic:
+def _violation(name: str, slack: Iterable[Array], setting: Mapping[str, object] | None = None) -> Statistic:
     """How far the comparison that speaks most against a statement violates it, and how large the largest effect is."""
-    every = np.concatenate([some.ravel() for some in slack])
-    violation, effect = (float(np.maximum(largest, 0.0)) for largest in (-every.min(), every.max()))
-    return _worst(name, every.size, {"violation": violation, "effect": effect}, setting)
+    every_slack = np.concatenate([array.ravel() for array in slack])
+    violation, effect = (float(np.maximum(largest, 0.0)) for largest in (-every_slack.min(), every_slack.max()))
+    return _worst(name, every_slack.size, {"violation": violation, "effect": effect}, setting)
 
 
 def _assumption(grid: list[AttentionStack]) -> Iterator[Statistic]:
-    others = [other_kernels(n) for n in LENGTHS]
+    no_alibi = [other_kernels(n) for n in LENGTHS]
     kinds = {
         "ALiBi": [stack.attention for stack in grid if not stack.diagonal.any()],
         "ALiBi, positive diagonal content": [stack.attention for stack in grid if (stack.diagonal > 0).any()],
         "ALiBi, negative diagonal content": [stack.attention for stack in grid if (stack.diagonal < 0).any()],
-        LOGARITHMIC: [kernels[LOGARITHMIC] for kernels in others],
-        DRAWN: [kernels[DRAWN] for kernels in others],
+        LOGARITHMIC: [kernels[LOGARITHMIC] for kernels in no_alibi],
+        RANDOM: [kernels[RANDOM] for kernels in no_alibi],
     }
-    for kind, some in kinds.items():
-        violation = max(propositions.monotonicity_violation(kernels) for kernels in some)
-        triples = sum(prod(kernels.shape[:-2]) * comb(kernels.shape[-1] + 1, 3) for kernels in some)
-        name = "drawn kernels" if kind == DRAWN else "smooth kernels"
+    for kind, stack in kinds.items():
+        violation = max(propositions.monotonicity_violation(kernels) for kernels in stack)
+        triples = sum(prod(kernels.shape[:-2]) * comb(kernels.shape[-1] + 1, 3) for kernels in stack)
+        name = "drawn kernels" if kind == RANDOM else "smooth kernels"
         yield _worst(f"Assumption 4.1: {name}", triples, {"violation": violation}, {"kind": kind})
 
 
@@ -227,22 +229,22 @@ def _forces(grid: list[AttentionStack], without_content: list[AttentionStack]) -
             for name, sign in (("positive", 1), ("negative", -1))
         },
     }
-    for name, some in slack.items():
-        yield _compared(name, some)
+    for name, arrays in slack.items():
+        yield _violation(name, arrays)
 
 
 def _without_assumption() -> Iterator[Statistic]:
-    """The same statements on `BROKEN`: each is violated, so none can do without the assumption."""
-    heads, mixing = BROKEN[:, None], np.ones(2)
+    """The same statements on `NOT_MONOTONE`: each is violated, so none can do without the assumption."""
+    heads, mixing = NOT_MONOTONE[:, None], np.ones(2)
     only_above = np.array([0.0, 1.0])
     slack = {
-        "Proposition 4.2": propositions.primacy_drift(BROKEN, mixing),
-        "Proposition 4.3": propositions.residual_drift(BROKEN, np.array([1.0, 0.1]), mixing),
+        "Proposition 4.2": propositions.primacy_drift(NOT_MONOTONE, mixing),
+        "Proposition 4.3": propositions.residual_drift(NOT_MONOTONE, np.array([1.0, 0.1]), mixing),
         "Proposition 4.4": propositions.positional_drift(heads, alibi_bias(3, only_above)[:, None], mixing),
         "Proposition 4.5": propositions.content_drift(heads, 2 * only_above[:, None], mixing),
     }
-    for item, some in slack.items():
-        yield _worst("Assumption 4.1: a kernel that breaks it", some.size, {item: -float(some.min())})
+    for item, drift in slack.items():
+        yield _worst("Assumption 4.1: a kernel that breaks it", drift.size, {item: -float(drift.min())})
 
 
 def _mixed_signs(without_content: list[AttentionStack]) -> Iterator[Statistic]:
@@ -261,22 +263,22 @@ def _bounds(causal: list[AttentionStack]) -> Iterator[Statistic]:
     """Lemma 5.4(ii) and Theorem 5.5 at finite depth, with ALiBi and content, and with RoPE."""
     logits = [alibi_bias(stack.n, stack.slopes) + stack.diagonal[..., None, None] * np.eye(stack.n) for stack in causal]
     rotary = [rotary_logits(n) for n in LENGTHS]
-    yield _compared("Lemma 5.4(ii): floor", [propositions.softmax_floor(some) for some in [*logits, *rotary]])
+    yield _violation("Lemma 5.4(ii): floor", [propositions.softmax_floor(of_stack) for of_stack in [*logits, *rotary]])
     attentions = [stack.attention for stack in causal]
-    attentions += [masked_softmax(some, causal_mask(some.shape[-1])) for some in rotary]
+    attentions += [masked_softmax(of_length, causal_mask(of_length.shape[-1])) for of_length in rotary]
     for name, slack in {
         "Theorem 5.5(i): retention": propositions.retention,
         "Theorem 5.5(ii): collapse": propositions.collapse,
         "Theorem 5.5(ii): exponential": propositions.exponential_step,
     }.items():
-        yield _compared(name, [slack(attention, mixing) for attention in attentions for mixing in SCHEDULES])
+        yield _violation(name, [slack(attention, mixing) for attention in attentions for mixing in SCHEDULES])
 
 
 def _dichotomy() -> Iterator[Statistic]:
     curves, depths = dichotomy(), {"earlier": DEEPEST // 10, "depth": DEEPEST}
     normal = curves[["value", "lower", "upper"]].clip(lower=np.finfo(float).tiny)  # below it, nothing is to compare
     slack = [normal["upper"] / normal["value"] - 1, normal["value"] / normal["lower"] - 1]
-    yield _compared("Theorem 5.5: both bounds", [some.to_numpy() for some in slack], {"depth": DEEPEST})
+    yield _violation("Theorem 5.5: both bounds", [column.to_numpy() for column in slack], {"depth": DEEPEST})
     for (schedule, attention), curve in curves.groupby(["schedule", "attention"], sort=False):
         branch = "Theorem 5.5(i)" if EXPONENTS[str(schedule)] > 1 else "Theorem 5.5(ii)"
         by_depth = curve.set_index("depth")["value"]
@@ -298,7 +300,7 @@ def _hidden_states() -> Iterator[Statistic]:
         bound, exponential = propositions.growth_bound(mixing, excess), propositions.exponential_growth(mixing, excess)
         norms = {values: _norms(values, mixing, excess) for values in VALUES}
         slack = [*(1 - of_values / bound for of_values in norms.values()), 1 - bound / exponential]
-        yield _compared(f"Lemma 5.4(i): bound, {kind}", slack, {"e": name})
+        yield _violation(f"Lemma 5.4(i): bound, {kind}", slack, {"e": name})
         alike = norms[ALIKE]
         setting = {"earlier": DEEPEST // 10, "depth": DEEPEST, "e": name, "values": ALIKE}
         grown = float(alike[-1] / alike[DEEPEST // 10 - 1] - 1)
@@ -340,13 +342,13 @@ def forces() -> pd.DataFrame:
         [
             {
                 "proposition": proposition,
-                "varied": varied,
+                "varied": force,
                 "at": float(at),
                 "mask": mask,
-                "value": _first_quarter({**SETTING, varied: at}, window),
-                "shared": bool(np.isclose(at, SETTING[varied], rtol=1e-12, atol=1e-12)),
+                "value": _first_quarter({**SETTING, force: at}, window),
+                "shared": bool(np.isclose(at, SETTING[force], rtol=1e-12, atol=1e-12)),
             }
-            for (proposition, varied), values in sweeps.items()
+            for (proposition, force), values in sweeps.items()
             for mask, window in {"causal": None, "window": SETTING_WINDOW}.items()
             for at in values
         ]
@@ -366,7 +368,7 @@ def dichotomy() -> pd.DataFrame:
     One depth a row: schedule, attention, depth, value, lower (i) and upper (ii).
     """
     depth = np.arange(1, DEEPEST + 1)
-    shown = np.unique(np.geomspace(1, DEEPEST, 121).round().astype(int))
+    places = np.unique(np.geomspace(1, DEEPEST, 121).round().astype(int))
     curves = []
     for schedule, exponent in EXPONENTS.items():
         mixing = FACTOR / depth.astype(float) ** exponent
@@ -383,5 +385,5 @@ def dichotomy() -> pd.DataFrame:
                     "upper": propositions.tail_bound(mixing, floor, TOKENS)[:, 0],
                 }
             )
-            curves.append(curve.iloc[shown - 1])
+            curves.append(curve.iloc[places - 1])
     return pd.concat(curves, ignore_index=True)

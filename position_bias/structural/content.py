@@ -22,7 +22,7 @@ from position_card.rollout.statistics import resampled_weights
 
 LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]
 REGIONS = {"diagonal": "within diagonal", "below": "within off-diagonal", "between": "1 - JS"}  # in Table 5
-ALL = "all"  # the layer of a row that summarises every layer
+EVERY_LAYER = "all"  # the layer of a row that summarises every layer
 
 Labels = Mapping[str, Any]
 Values = npt.NDArray[Any]
@@ -45,16 +45,16 @@ def table5(measured: list[TensorFile]) -> pd.DataFrame:
 def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:
     for region, (values, outside) in similarities(content, way).items():
         layers: list[tuple[str, slice]] = [(str(t + 1), slice(t, t + 1)) for t in range(len(values))]
-        for layer, chosen in [(ALL, slice(None)), *layers]:
-            low, high = np.quantile(values[chosen], [0.05, 0.95])
+        for layer, of_layers in [(EVERY_LAYER, slice(None)), *layers]:
+            low, high = np.quantile(values[of_layers], [0.05, 0.95])
             yield {
                 "way": way,
                 "region": region,
                 "layer": layer,
-                "value": values[chosen].mean(),
+                "value": values[of_layers].mean(),
                 "p05": low,
                 "p95": high,
-                "outside": outside[chosen].mean(),
+                "outside": outside[of_layers].mean(),
             }
 
 
@@ -107,8 +107,8 @@ def kernels(measurements: Iterable[tuple[Labels, Values, Values | None]]) -> pd.
 
 
 def _kernel_rows(layers: list[Monotonicity]) -> Iterator[dict[str, object]]:
-    numbered = [(str(t), layer) for t, layer in enumerate(layers, start=1)]
-    for name, layer in [(ALL, pooled(layers)), *numbered]:
+    by_layer = [(str(t), layer) for t, layer in enumerate(layers, start=1)]
+    for name, layer in [(EVERY_LAYER, pooled(layers)), *by_layer]:
         yield {
             "layer": name,
             "triples": layer.triples,
@@ -120,10 +120,10 @@ def _kernel_rows(layers: list[Monotonicity]) -> Iterator[dict[str, object]]:
 
 def readable_similarity(table: pd.DataFrame) -> pd.DataFrame:
     """Make a row a measurement and way, a column a region: mean over layers and heads, and the middle 90 % of them."""
-    shown = table[table["layer"] == ALL].set_index([*LABELS, "way", "region"])
-    spread = zip(shown["value"], shown["p05"], shown["p95"], strict=True)
-    cells = pd.Series([f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in spread], shown.index)
-    outside = shown["outside"].xs("diagonal", level="region").map("{:.1%}".format)
+    summary = table[table["layer"] == EVERY_LAYER].set_index([*LABELS, "way", "region"])
+    spread = zip(summary["value"], summary["p05"], summary["p95"], strict=True)
+    cells = pd.Series([f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in spread], summary.index)
+    outside = summary["outside"].xs("diagonal", level="region").map("{:.1%}".format)
     regions = cells.unstack("region", sort=False)[[*REGIONS]].rename(columns=REGIONS)
     return with_shown_names(regions.assign(**{"diagonal out of range": outside}).reset_index())
 
@@ -132,8 +132,8 @@ def readable_kernels(table: pd.DataFrame) -> pd.DataFrame:
     """Make one row a measurement and kernel: all layers, and the lowest and highest layer."""
     rows = []
     for key, layers in table.groupby([*LABELS, "kernel"], sort=False):
-        single = layers[layers["layer"] != ALL]
-        (overall,) = layers[layers["layer"] == ALL].to_dict("records")
+        single = layers[layers["layer"] != EVERY_LAYER]
+        (overall,) = layers[layers["layer"] == EVERY_LAYER].to_dict("records")
         rows.append(
             {
                 **dict(zip([*LABELS, "kernel"], key, strict=True)),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from position_bias.language_models.names import with_shown_names
 from position_bias.structural.checks import DECODER, OF_DECODERS, with_most_documents
-from position_bias.structural.pretrained import TRAINED, by_document
+from position_bias.structural.pretrained import HUB, by_document
 from position_bias.structural.recall import recalled_ends
 from position_bias.verdicts.judge import ESTIMATE, resampled_interval
 from position_bias.verdicts.registry import PRETRAINED
@@ -40,14 +40,14 @@ OVER = {  # what an effect at an end of the text is over
 # The fields of `Responses`, and what stands before the names of steps where it is not total variation
 MEASURES = {"total_variation": "", "log_probability": "log probability, "}
 LINE = "log effect / straight line"
-UNTRAINED = "untrained "
+RANDOM_WEIGHTS = "untrained "
 RATIO = " / middle"  # ends the names of statistics that are ratios
 OF_TABLE = ("model", "n", "weights", "statistic", "network", "value", "low", "high", "documents")
 
 Row = tuple[object, ...]
 
 
-class Responded(NamedTuple):
+class WindowEffects(NamedTuple):
     """Effects of one set of weights on prompts of n tokens, one of each document."""
 
     setting: tuple[str, str, int]  # DECODER
@@ -57,7 +57,7 @@ class Responded(NamedTuple):
     documents: NDArray[np.int64]  # [N]
 
     @classmethod
-    def read(cls, file: TensorFile) -> "Responded":
+    def read(cls, file: TensorFile) -> "WindowEffects":
         """Read the file of a measurement."""
         labels, tensors = file.labels, file.read()
         model, dataset, n = (labels[name] for name in DECODER)
@@ -73,37 +73,37 @@ def curve_tables(
     `responded` are files with the fields of `Responses`, of decoders and of copies with random weights, and `recalled`
     those with the fields of `RecallScores`. Ratios are logarithms, by document; of copies, means over them.
     """
-    trained: list[Responded] = []
-    copies: dict[tuple[str, str, int], list[Responded]] = {}
+    decoders: list[WindowEffects] = []
+    copies: dict[tuple[str, str, int], list[WindowEffects]] = {}
     for file in responded:
-        of_file = Responded.read(file)
-        if of_file.weights == TRAINED:
-            trained.append(of_file)
+        of_file = WindowEffects.read(file)
+        if of_file.weights == HUB:
+            decoders.append(of_file)
         else:
             copies.setdefault(of_file.setting, []).append(of_file)
     rows = [
-        *(row for each in trained for row in _rows([each], "")),
-        *(row for of_setting in copies.values() for row in _rows(of_setting, UNTRAINED)),
+        *(row for decoder in decoders for row in _rows([decoder], "")),
+        *(row for of_setting in copies.values() for row in _rows(of_setting, RANDOM_WEIGHTS)),
         *(row for file in recalled for row in recalled_ends(file, replicates, seed)),
     ]
     return {"values": pd.DataFrame(rows, columns=OF_DECODERS).round({"value": 5})}
 
 
-def _rows(measured: list[Responded], named: str) -> Iterator[Row]:
+def _rows(decoders: list[WindowEffects], prefix: str) -> Iterator[Row]:
     """Rows of one decoder, or of its copies together, by document."""
-    every = [list(_ratios(each)) for each in measured]
-    documents = np.concatenate([each.documents for each in measured])
-    for place, (statistic, network, _) in enumerate(every[0]):
-        values = by_document(np.concatenate([of_each[place][2] for of_each in every]), documents)
+    ratios = [list(_ratios(decoder)) for decoder in decoders]
+    documents = np.concatenate([decoder.documents for decoder in decoders])
+    for place, (statistic, network, _) in enumerate(ratios[0]):
+        values = by_document(np.concatenate([of_each[place][2] for of_each in ratios]), documents)
         for document, value in values.items():
-            yield (*measured[0].setting, statistic, named + network, document, len(values), value, PRETRAINED)
+            yield (*decoders[0].setting, statistic, prefix + network, document, len(values), value, PRETRAINED)
 
 
-def _ratios(measured: Responded) -> Iterator[tuple[str, str, Array]]:
+def _ratios(decoder: WindowEffects) -> Iterator[tuple[str, str, Array]]:
     """Statistic, network and logarithms [N]: windows over the middle at each step, and all over a straight line."""
-    names = [f"step of {100 * step:g} %" for step in measured.steps]
+    names = [f"step of {100 * step:g} %" for step in decoder.steps]
     for measure, before in MEASURES.items():
-        effects = measured.effects[measure]
+        effects = decoder.effects[measure]
         logs = logs_by_place(effects)  # [N, S]
         for of_end, middle in OVER.items():
             over = logs[of_end] - logs[middle]
@@ -114,14 +114,14 @@ def _ratios(measured: Responded) -> Iterator[tuple[str, str, Array]]:
             for step in (0, -1):
                 yield f"log eighth {eighth}{RATIO}", before + names[step], over[:, step]
         for place, values in logs.items():
-            yield LINE, before + place, values[:, -1] - values[:, 0] - np.log(measured.steps[-1] / measured.steps[0])
+            yield LINE, before + place, values[:, -1] - values[:, 0] - np.log(decoder.steps[-1] / decoder.steps[0])
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """The table for people: both ends by total variation and by recall, and effects over a straight line."""
     of_ends = table["statistic"].str.match("(first|last) (word|eighth) / |effect / ")
-    shown = table[of_ends & ~table["network"].str.startswith("log probability")]
-    return with_shown_names(shown).rename(columns={"statistic": "ratio", "network": "by"})
+    readable_rows = table[of_ends & ~table["network"].str.startswith("log probability")]
+    return with_shown_names(readable_rows).rename(columns={"statistic": "ratio", "network": "by"})
 
 
 def logs_by_place(effects: Array) -> dict[str, Array]:
@@ -149,7 +149,7 @@ def curve_table(values: list[pd.DataFrame], level: float) -> pd.DataFrame:
                 estimate = (numbers[ESTIMATE], *resampled_interval(resamples, documents, level))
             else:
                 estimate = mean_and_interval(numbers.dropna(), level)
-            weights = "random" if str(network).startswith(UNTRAINED) else "trained"
-            told = str(statistic).removeprefix("log "), str(network).removeprefix(UNTRAINED)
-            rows.append((model, n, weights, *told, *map(float, np.exp(estimate)), documents))
+            weights = "random" if str(network).startswith(RANDOM_WEIGHTS) else "trained"
+            labels = str(statistic).removeprefix("log "), str(network).removeprefix(RANDOM_WEIGHTS)
+            rows.append((model, n, weights, *labels, *map(float, np.exp(estimate)), documents))
     return pd.DataFrame(rows, columns=OF_TABLE)

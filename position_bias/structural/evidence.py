@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from position_bias.structural.checks import STANDARD, compared, contrasts
+from position_bias.structural.checks import STANDARD, contrasts, variant_differences
 from position_bias.structural.content import LABELS, table5
 from position_bias.structural.tables import step, training
 from position_bias.verdicts.registry import predictions
@@ -31,11 +31,11 @@ def evidence(
 
     What is compared at every step is what the registry of predictions, `predicted`, asks of the last one.
     """
-    asked = contrasts(predictions(predicted, "structural"), STANDARD)
+    of_standard = contrasts(predictions(predicted, "structural"), STANDARD)
     tables = {
         "profiles": profiles,
         "statistics": statistics,
-        "compared": pd.concat(compared(values, level, asked) for values in replicates),
+        "compared": pd.concat(variant_differences(values, level, of_standard) for values in replicates),
         "mixing": pd.concat(_means(file, mixing(file), ("layer",)) for file in measured),
         "content": pd.concat(_means(file, file.read("diagonal", "below"), ("layer", "head")) for file in measured),
         "similarity": table5(_last(measured)),

@@ -29,9 +29,9 @@ def runs(records: list[Path]) -> dict[str, pd.DataFrame]:
 
 def files_of_decoder(record: Path) -> pd.DataFrame:
     """A row for each file of a model: model, source, revision, file, bytes, sha256."""
-    found = json.loads(record.read_text(encoding="utf-8"))
-    files = map(hub.model_place(record).joinpath, found["files"])
-    told = {"model": record.stem, "source": Path(found["source"]).name, "revision": found["revision"]}
+    model = json.loads(record.read_text(encoding="utf-8"))
+    files = map(hub.model_place(record).joinpath, model["files"])
+    labels = {"model": record.stem, "source": Path(model["source"]).name, "revision": model["revision"]}
     return pd.DataFrame(
-        [{**told, "file": file.name, "bytes": file.stat().st_size, "sha256": sha256(file)} for file in files]
+        [{**labels, "file": file.name, "bytes": file.stat().st_size, "sha256": sha256(file)} for file in files]
     )

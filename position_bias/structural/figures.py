@@ -81,14 +81,15 @@ def fig1(profiles: pd.DataFrame) -> Figure:
     of panels: (a), (b) and (c), on one logarithmic scale, with (d) dashed, and (c) over (b). Every training seed has a
     line, and that of the first one is bold; bands are bootstrap intervals over documents. Uniform is dotted.
     """
-    shown = profiles[profiles["estimator"].isin(ESTIMATORS)]
-    models, titles = _by(shown, "model"), {variant: VARIANTS[variant].name for variant in "abc"} | {CONTENT: CONTENT}
+    selection = profiles[profiles["estimator"].isin(ESTIMATORS)]
+    models = _by(selection, "model")
+    titles = {variant: VARIANTS[variant].name for variant in "abc"} | {CONTENT: CONTENT}
     changes = {model: content_over_none(of_model) for model, of_model in models.items()}
-    most = max(np.exp(np.abs(np.log(change["value"])).max()) for change in changes.values())
-    label = f"Three rollouts over the measured influence; content changes rollout by a factor of at most {most:.3g}"
+    largest = max(np.exp(np.abs(np.log(change["value"])).max()) for change in changes.values())
+    label = f"Three rollouts over the measured influence; content changes rollout by a factor of at most {largest:.3g}"
     rows = {model: shown_name(model) for model in models}
     figure, grid = panels(label, 0.3 + 1.25 * len(models), titles, rows, x="token position", sharex=True)
-    lowest = shown.loc[shown["variant"].isin(["b", "c", "d"]), "low"].min()
+    lowest = selection.loc[selection["variant"].isin(["b", "c", "d"]), "low"].min()
     for model, of_model in models.items():
         by_variant = _by(of_model, "variant")
         for variant in "abc":
@@ -106,8 +107,8 @@ def fig1(profiles: pd.DataFrame) -> Figure:
             rollouts.line(axes, curve, VARIANTS["c"].colour, width)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     figure.supylabel(f"{SHARE}, log scale")
-    measured = Line2D([], [], color=VARIANTS["d"].colour, linestyle=REPEATED, label=VARIANTS["d"].name)
-    legend(figure, [measured, rollouts.uniform_entry()], settings=_setting(shown))
+    influence = Line2D([], [], color=VARIANTS["d"].colour, linestyle=REPEATED, label=VARIANTS["d"].name)
+    legend(figure, [influence, rollouts.uniform_entry()], settings=_setting(selection))
     draws(figure, map(str, models))
     return figure
 
@@ -124,8 +125,8 @@ def fig3(profiles: pd.DataFrame) -> Figure:
 
     The first row has all tokens, with a linear inset, the second one the first tokens alone.
     """
-    measured = profiles[profiles["variant"] == "d"]
-    datasets, looks = _by(measured, "dataset"), _named_looks(measured["model"])
+    influence = profiles[profiles["variant"] == "d"]
+    datasets, looks = _by(influence, "dataset"), _named_looks(influence["model"])
     label = "Measured influence of each token on the next prediction, for each data set"
     titles = {dataset: f"{dataset}\n{_prompts(of_dataset)}" for dataset, of_dataset in datasets.items()}
     rows = {name: name for name in (WHOLE, BEGINNING)}
@@ -134,11 +135,11 @@ def fig3(profiles: pd.DataFrame) -> Figure:
         log, first = (grid[name, dataset] for name in rows)
         linear = rollouts.inset(log)
         n = of_dataset["position"].max() + 1
-        for axes, shown in ((linear, n), (log, n), (first, FIRST)):
+        for axes, reach in ((linear, n), (log, n), (first, FIRST)):
             if axes != linear:
                 rollouts.uniform(axes, n)
             for _, look, of_model in curves(of_dataset, "model", looks):
-                _curves(axes, of_model[of_model["position"] < shown], look, FINE)
+                _curves(axes, of_model[of_model["position"] < reach], look, FINE)
         for place, (_, look, of_model) in enumerate(curves(of_dataset, "model", looks), 1):
             _, of_seed = seeds(of_model)[0]
             rollouts.few_marks(log, of_seed, look, place)
@@ -147,11 +148,11 @@ def fig3(profiles: pd.DataFrame) -> Figure:
         rollouts.linear(linear, 2)
         last = min(FIRST, n) - 1
         first.set_xticks([0, last // 2, last])
-    early = measured.loc[measured["position"] < FIRST, ["low", "high"]].dropna().to_numpy()
-    rollouts.logarithmic(log, measured["low"].min() / 1.5)
+    early = influence.loc[influence["position"] < FIRST, ["low", "high"]].dropna().to_numpy()
+    rollouts.logarithmic(log, influence["low"].min() / 1.5)
     rollouts.logarithmic(first, early.min() / 1.2, early.max() * 1.2)
     figure.supylabel(SHARE)
-    settings = f"{_tokens(measured)}, {_training_seeds(measured)}"
+    settings = f"{_tokens(influence)}, {_training_seeds(influence)}"
     legend(figure, [*_entries(looks), rollouts.uniform_entry()], settings=settings)
     draws(figure, map(str, looks))
     return figure
@@ -162,10 +163,10 @@ def training(profiles: pd.DataFrame) -> Figure:
 
     `profiles` as for `fig1`; each model has a panel with its first training seed; the later, the darker.
     """
-    shown = profiles[profiles["estimator"].isin(ESTIMATORS) & profiles["variant"].isin(["b", "d"])]
-    models = {model: seeds(of_model)[0][1] for model, of_model in _by(shown, "model").items()}
-    shown = pd.concat(models.values())
-    looks = step_looks(shown["checkpoint"])
+    selection = profiles[profiles["estimator"].isin(ESTIMATORS) & profiles["variant"].isin(["b", "d"])]
+    models = {model: seeds(of_model)[0][1] for model, of_model in _by(selection, "model").items()}
+    selection = pd.concat(models.values())
+    looks = step_looks(selection["checkpoint"])
     label = "Measured influence and residual-aware rollout before, during and after training"
     titles, y = {model: shown_name(model) for model in models}, f"{SHARE}, log scale"
     figure, row = panels(label, 1.9, titles, x="token position", y=y, sharex=True, sharey=True)
@@ -177,9 +178,9 @@ def training(profiles: pd.DataFrame) -> Figure:
             rollouts.band(axes, variants["d"], look.colour)
             rollouts.few_marks(axes, variants["d"], look, place)
             rollouts.line(axes, variants["b"], look.colour, 0.9, "--")
-    rollouts.logarithmic(axes, shown["low"].min() / 1.5)
-    legend(figure, [*_entries(looks), *rollouts.entries()], settings=_setting(shown))
-    draws(figure, shown["model"].unique())
+    rollouts.logarithmic(axes, selection["low"].min() / 1.5)
+    legend(figure, [*_entries(looks), *rollouts.entries()], settings=_setting(selection))
+    draws(figure, selection["model"].unique())
     return figure
 
 
@@ -196,23 +197,23 @@ def fig4(measured: list[TensorFile]) -> Figure:
         of_dataset.setdefault(file.labels["model"], []).append(measurement.mixing(file))
     dataset, models = next(iter(datasets.items()))
     looks = _named_looks(models)
-    shown = {model: [mixing_by_layer(mixing) for mixing in by_seed] for model, by_seed in models.items()}
-    falls = [float(spearman(mixing["frobenius"], mixing.index)) for by_seed in shown.values() for mixing in by_seed]
+    lambdas = {model: [mixing_by_layer(mixing) for mixing in by_seed] for model, by_seed in models.items()}
+    falls = [float(spearman(mixing["frobenius"], mixing.index)) for by_seed in lambdas.values() for mixing in by_seed]
     label = f"Rank correlation of residual mixing with depth: {min(falls):.2f} to {max(falls):.2f}"
     figure, axes = plt.subplots(figsize=(COLUMN, 2.3), label=label)
-    for model, by_seed in shown.items():
+    for model, by_seed in lambdas.items():
         for width, mixing in zip([BOLD, *[THIN] * len(by_seed)], by_seed, strict=False):
             _mixing(axes, mixing, looks[model], width)
-    every = [mixing for by_seed in shown.values() for mixing in by_seed]
-    layer_axis(axes, (len(mixing) for mixing in every))
-    rollouts.logarithmic(axes, min(float(mixing["frobenius"].min()) for mixing in every) / 2)  # a band may go below 0
+    mixings = [mixing for by_seed in lambdas.values() for mixing in by_seed]
+    layer_axis(axes, (len(mixing) for mixing in mixings))
+    rollouts.logarithmic(axes, min(float(mixing["frobenius"].min()) for mixing in mixings) / 2)  # a band may go below 0
     axes.set_ylabel(r"residual mixing $\lambda$, log scale")
-    others = [
+    by_dataset = [
         [mixing_by_layer(mixing)["frobenius"] for by_seed in of_models.values() for mixing in by_seed]
         for of_models in datasets.values()
     ]
-    between = max(map(_largest_ratio, zip(*others, strict=True)))
-    estimators = max(_largest_ratio((mixing["frobenius"], mixing["token"])) for mixing in every)
+    between = max(map(_largest_ratio, zip(*by_dataset, strict=True)))
+    estimators = max(_largest_ratio((mixing["frobenius"], mixing["token"])) for mixing in mixings)
     prompts = from_to(len(mixing["frobenius"]) for by_seed in models.values() for mixing in by_seed)
     settings = (
         f"{dataset}, {prompts} prompts ± 2 sd, {_a_model(map(len, models.values()))}; "
@@ -231,23 +232,24 @@ def fig5(measured: list[TensorFile]) -> Figure:
     title says in how many heads these are farthest from it.
     """
     contents = {_named_training(file.labels): file.read("content")["content"] for file in measured}
-    shown = {
+    deviations = {
         (layer, name, head): content_by_distance(content[at_layer, at_head])
         for name, content in contents.items()
         for layer, at_layer in _representative(content.shape[0]).items()
         for head, at_head in _representative(content.shape[1]).items()
     }
-    outstanding = sum(bool(np.abs(values[0]) > np.abs(values[1:]).max()) for values in shown.values())
-    label = f"Content logits are farthest from their background on the diagonal in {outstanding} of {len(shown)} heads"
-    rows = {layer: f"{layer} layer" for layer in HEADS if any(layer == of for of, *_ in shown)}
+    outstanding = sum(bool(np.abs(values[0]) > np.abs(values[1:]).max()) for values in deviations.values())
+    share = f"{outstanding} of {len(deviations)} heads"
+    label = f"Content logits are farthest from their background on the diagonal in {share}"
+    rows = {layer: f"{layer} layer" for layer in HEADS if any(layer == of for of, *_ in deviations)}
     titles = {name: name for name in contents}
     size, x, y = 0.4 + 1.1 * len(rows), "distance to the key (tokens)", "logit above\nbackground"
     figure, grid = panels(label, size, titles, rows, x=x, y=y, sharex=True, sharey="col")
     for (layer, name), axes in grid.items():
         axes.axhline(0, color=REFERENCE, linewidth=0.7, zorder=0)
         for head, look in HEADS.items():
-            if (layer, name, head) in shown:
-                values = shown[layer, name, head]
+            if (layer, name, head) in deviations:
+                values = deviations[layer, name, head]
                 axes.plot(values, **marked(look, range(len(values))))
         bins = distance_bins(contents[name].shape[-1])
         axes.set_xticks(
@@ -255,7 +257,7 @@ def fig5(measured: list[TensorFile]) -> Figure:
         )
         axes.tick_params(axis="x", labelrotation=90)
     figure.align_ylabels()
-    heads = {head for *_, head in shown}
+    heads = {head for *_, head in deviations}
     legend(figure, [look.entry() for head, look in HEADS.items() if head in heads])
     return figure
 
@@ -281,16 +283,16 @@ def forces(table: pd.DataFrame) -> Figure:
     `table` is `checks_theory.forces()`. The dots are one setting, which all panels share.
     """
     label = "Share of rollout on the first quarter of the tokens, as each of four forces varies"
-    titles, below = ({varied: texts[place] for varied, texts in FORCES.items()} for place in (0, 1))
+    titles, below = ({force: texts[place] for force, texts in FORCES.items()} for place in (0, 1))
     y = "share of rollout on the\nfirst quarter of the tokens"
     figure, row = panels(label, 1.8, titles, x=below, y=y, sharey=True)
     colour = VARIANTS["b"].colour
-    for varied, axes in row.items():
-        for mask, curve in table[table["varied"] == varied].groupby("mask"):
+    for force, axes in row.items():
+        for mask, curve in table[table["varied"] == force].groupby("mask"):
             style, _ = MASKS[str(mask)]
             axes.plot(curve["at"], curve["value"], style, color=colour)
-            shared = curve[curve["shared"]]
-            axes.plot(shared["at"], shared["value"], "o", color=colour, markersize=3)
+            same_setting = curve[curve["shared"]]
+            axes.plot(same_setting["at"], same_setting["value"], "o", color=colour, markersize=3)
     axes.set_ylim(0, 1)
     row["slope"].set_xscale("log", base=2)
     row["slope"].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])
@@ -311,8 +313,8 @@ def dichotomy(table: pd.DataFrame) -> Figure:
     x, y = "depth (layers)", "1 - P(first token)"
     figure, row = panels(label, 2.1, SCHEDULES, x=x, y=y, sharex=True, sharey=True)
     for schedule, axes in row.items():
-        shown = table[(table["schedule"] == schedule) & (table["upper"] >= LEAST_SHOWN / 10)]
-        for _, look, curve in curves(shown, "attention", ATTENTION):
+        selection = table[(table["schedule"] == schedule) & (table["upper"] >= LEAST_SHOWN / 10)]
+        for _, look, curve in curves(selection, "attention", ATTENTION):
             axes.plot(curve["depth"], curve["value"], look.line, color=look.colour)
             for bound in ("lower", "upper"):
                 axes.plot(curve["depth"], curve[bound], ":", color=look.colour, linewidth=0.9)
@@ -335,12 +337,12 @@ def step_looks(checkpoints: pd.Series) -> dict[int, Look]:
 def seeds(table: pd.DataFrame, widths: tuple[float, float] = (BOLD, THIN)) -> list[tuple[float, pd.DataFrame]]:
     """The rows of each training seed, with the width of their lines: one for the first seed, one for all others."""
     parts = [part for _, part in table.groupby(table["checkpoint"].map(tables.training), sort=False)]
-    first, others = widths
-    return list(zip([first, *[others] * len(parts)], parts, strict=False))
+    first, rest = widths
+    return list(zip([first, *[rest] * len(parts)], parts, strict=False))
 
 
 def _entries(looks: Mapping[Any, Look], **look: Any) -> list[Line2D]:
-    return [each.entry(**look) for each in looks.values()]
+    return [of_look.entry(**look) for of_look in looks.values()]
 
 
 def _by(table: pd.DataFrame, column: str) -> dict[str, pd.DataFrame]:
@@ -396,17 +398,17 @@ def mixing_by_layer(mixing: Tensors) -> pd.DataFrame:
     return pd.DataFrame(columns, index=np.arange(1, by_prompt.shape[1] + 1))
 
 
-def _mixing(axes: Axes, found: pd.DataFrame, look: Look, width: float) -> None:
-    axes.fill_between(found.index, found["low"], found["high"], color=look.colour, alpha=0.25, linewidth=0)
-    axes.plot(found.index, found["frobenius"], color=look.colour, linewidth=width)
+def _mixing(axes: Axes, lambdas: pd.DataFrame, look: Look, width: float) -> None:
+    axes.fill_between(lambdas.index, lambdas["low"], lambdas["high"], color=look.colour, alpha=0.25, linewidth=0)
+    axes.plot(lambdas.index, lambdas["frobenius"], color=look.colour, linewidth=width)
     if width == BOLD:
-        axes.plot(found.index, found["frobenius"], **rollouts.only_marks(look))
+        axes.plot(lambdas.index, lambdas["frobenius"], **rollouts.only_marks(look))
 
 
 def _largest_ratio(values: Iterable[pd.Series]) -> float:
     """Return by which factor curves differ at most from the first of them."""
-    first, *others = values
-    return float(max((np.exp(np.abs(np.log(other / first))).max() for other in others), default=1.0))
+    first, *rest = values
+    return float(max((np.exp(np.abs(np.log(curve / first))).max() for curve in rest), default=1.0))
 
 
 def _representative(size: int) -> dict[str, int]:

@@ -34,26 +34,26 @@ def three_measures(table: pd.DataFrame, n: int) -> Figure:
     decoder that has no such prompts its shortest ones.
     """
     table = _of_length(table, n)
-    shown = _of_steps(table[table["statistic"] == "first eighth / middle"])
-    ends = {shown["step"].min(): "gradient", shown["step"].max(): "replacement"}
-    measure = shown["step"].map(ends).fillna(shown["network"].where(shown["network"] == "recall"))
-    shown = shown.assign(measure=measure).dropna(subset=["measure", "value"])
-    models = list(shown.loc[shown["measure"] != "recall", "model"].drop_duplicates())
-    shown = shown[shown["model"].isin(models)]
-    figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(shown, len(models)))
+    selection = _of_steps(table[table["statistic"] == "first eighth / middle"])
+    ends = {selection["step"].min(): "gradient", selection["step"].max(): "replacement"}
+    measure = selection["step"].map(ends).fillna(selection["network"].where(selection["network"] == "recall"))
+    selection = selection.assign(measure=measure).dropna(subset=["measure", "value"])
+    models = list(selection.loc[selection["measure"] != "recall", "model"].drop_duplicates())
+    selection = selection[selection["model"].isin(models)]
+    figure, axes = plt.subplots(figsize=(PAGE, 0.9 + 0.5 * len(models)), label=_finding(selection, len(models)))
     places = dict(zip(models, range(len(models)), strict=True))
     for name, look, aside in side_by_side(OF_EIGHTH, ASIDE):
         for weights, opacity in (("trained", 1.0), ("random", PALE)):
-            rows = shown[(shown["measure"] == name) & (shown["weights"] == weights)]
+            rows = selection[(selection["measure"] == name) & (selection["weights"] == weights)]
             at = rows["model"].map(places).astype(float) + aside
             inside = look.colour if weights == "trained" else "white"
             marks_across(axes, at, rows, "value", look, markerfacecolor=inside, alpha=opacity)
     _ratio(axes, "x")
     axes.set(xlabel="effect of the first eighth over that of the middle, log scale", ylim=(len(models) - 0.5, -0.5))
     axes.set_yticks(range(len(models)), [shown_name(model) for model in models])
-    units = f"n = {from_to(shown['documents'].astype(int))} documents or contexts"
-    told = f"{units}; bars: 95 % intervals; pale: random weights; no mark: recalls too little"
-    legend(figure, [look.entry(linestyle="") for look in OF_EIGHTH.values()], settings=told)
+    units = f"n = {from_to(selection['documents'].astype(int))} documents or contexts"
+    note = f"{units}; bars: 95 % intervals; pale: random weights; no mark: recalls too little"
+    legend(figure, [look.entry(linestyle="") for look in OF_EIGHTH.values()], settings=note)
     draws(figure, models, PRETRAINED)
     return figure
 
@@ -65,10 +65,10 @@ def curve(table: pd.DataFrame, n: int) -> Figure:
     """
     table = _of_length(table, n)
     of_ends = table["statistic"].isin(ENDS) & (table["weights"] == "trained")
-    shown = _of_steps(table[of_ends]).dropna(subset=["step", "value"])
-    looks = model_looks(shown["model"])
-    whole = shown[shown["step"] == shown["step"].max()]
-    label = f"The beginning over the middle as text moves towards another, prompts of {from_to(shown['n'])} tokens"
+    selection = _of_steps(table[of_ends]).dropna(subset=["step", "value"])
+    looks = model_looks(selection["model"])
+    whole = selection[selection["step"] == selection["step"].max()]
+    label = f"The beginning over the middle as text moves towards another, prompts of {from_to(selection['n'])} tokens"
     figure, row = panels(
         label,
         2.6,
@@ -79,13 +79,13 @@ def curve(table: pd.DataFrame, n: int) -> Figure:
     )
     for statistic, axes in row.items():
         for place, (model, look) in enumerate(looks.items()):
-            rows = shown[(shown["statistic"] == statistic) & (shown["model"] == model)].sort_values("step")
+            rows = selection[(selection["statistic"] == statistic) & (selection["model"] == model)].sort_values("step")
             at = rows["step"] * 1.06 ** (place - (len(looks) - 1) / 2)
             axes.plot(at, rows["value"], color=look.colour, linestyle=look.line, linewidth=0.9)
             bars = rows.rename(columns={"value": "measured"})
             error_bars(axes, at, bars, look.colour, fmt=look.marker, markersize=3.5, markerfacecolor=look.inside)
         axes.set_xscale("log")
-        axes.set_xticks(steps := sorted(shown["step"].unique()), [f"{step:g}" for step in steps])
+        axes.set_xticks(steps := sorted(selection["step"].unique()), [f"{step:g}" for step in steps])
         axes.minorticks_off()
         _ratio(axes, "y")
     documents = f"n = {from_to(whole['documents'].astype(int))} documents; bars: 95 % intervals"
@@ -97,7 +97,7 @@ def curve(table: pd.DataFrame, n: int) -> Figure:
 def _of_length(table: pd.DataFrame, n: int) -> pd.DataFrame:
     """The rows of prompts of `n` tokens; of a decoder that has none as its text moves, those of its shortest ones."""
     moved = table[table["network"].str.match(STEP)]
-    lengths = moved.groupby("model")["n"].agg(lambda own: n if (own == n).any() else own.min())
+    lengths = moved.groupby("model")["n"].agg(lambda of_model: n if (of_model == n).any() else of_model.min())
     return table[table["n"] == table["model"].map(lengths)]
 
 
@@ -106,12 +106,12 @@ def _of_steps(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(step=rows["network"].str.extract(f"^{STEP}$")[0].astype(float))
 
 
-def _finding(shown: pd.DataFrame, decoders: int) -> str:
+def _finding(selection: pd.DataFrame, decoders: int) -> str:
     """In how many of the decoders that are drawn the first eighth outweighs the middle, by each measure."""
-    above = shown[(shown["weights"] == "trained") & (shown["low"] > 1)].groupby("measure").size()
-    told = [f"by {'gradients' if name == 'gradient' else name} in {above.get(name, 0)}" for name in OF_EIGHTH]
-    window = f"The first eighth of {from_to(shown['n'])} tokens outweighs the middle"
-    return f"{window} {', '.join(told)} of {decoders} decoders"
+    above = selection[(selection["weights"] == "trained") & (selection["low"] > 1)].groupby("measure").size()
+    counts = [f"by {'gradients' if name == 'gradient' else name} in {above.get(name, 0)}" for name in OF_EIGHTH]
+    window = f"The first eighth of {from_to(selection['n'])} tokens outweighs the middle"
+    return f"{window} {', '.join(counts)} of {decoders} decoders"
 
 
 def _ratio(axes: Axes, of: str) -> None:

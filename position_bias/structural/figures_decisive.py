@@ -37,19 +37,19 @@ def decisive(
     of the table at this level, over documents or contexts; a mark without a bar is a known number. `label` is the title
     of the figure. Raises ValueError where no claim has a row.
     """
-    shown = checks[checks["claim"].isin(titles) & checks["scale"].isin(scales) & checks["measured"].notna()]
-    claims = [claim for claim in titles if (shown["claim"] == claim).any()]
+    selection = checks[checks["claim"].isin(titles) & checks["scale"].isin(scales) & checks["measured"].notna()]
+    claims = [claim for claim in titles if (selection["claim"] == claim).any()]
     if not claims:
         raise ValueError("no claim has a row at these scales")
-    models = list(dict.fromkeys(shown["model"]))
-    labels = {claim: _series(shown[shown["claim"] == claim]) for claim in claims}
+    models = list(dict.fromkeys(selection["model"]))
+    labels = {claim: _series(selection[selection["claim"] == claim]) for claim in claims}
     lines = max(len(text) for series in labels.values() for text in series.values()) + 2
     rows = -(-len(claims) // ABREAST)
     above = max(len(balanced(titles[claim], PAGE / ABREAST - 0.5)) for claim in claims)
     size = (PAGE, 0.3 + rows * (0.3 + LINE * (1.5 * len(models) + lines + above)))
     figure, grid = plt.subplots(rows, ABREAST, figsize=size, sharey=True, squeeze=False, label=label)
     for axes, claim in zip(grid.flat, claims, strict=False):
-        of_claim = shown[shown["claim"] == claim]
+        of_claim = selection[selection["claim"] == claim]
         _panel(axes, of_claim, models, list(labels[claim]))
         axes.set_title("\n".join(balanced(titles[claim], PAGE / ABREAST - 0.5)))
         axes.set_xlabel("\n".join(line for text in labels[claim].values() for line in text))
@@ -57,27 +57,27 @@ def decisive(
         axes.remove()
     grid[0, 0].set_ylim(len(models) - 0.5, -0.5)
     grid[0, 0].set_yticks(range(len(models)), [shown_name(model) for model in models])
-    told = (
+    settings = (
         "bars: 95 % intervals over documents or contexts; dotted: what is predicted, above (>), below (<) or at (=) it"
     )
-    legend(figure, settings=told)
-    for scale, of_scale in shown.groupby("scale"):
+    legend(figure, settings=settings)
+    for scale, of_scale in selection.groupby("scale"):
         draws(figure, of_scale["model"].unique(), str(scale))
     return figure
 
 
 def _series(rows: pd.DataFrame) -> dict[tuple[str, str, str], list[str]]:
     """The comparisons of a claim, and the lines of text that say what each is."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    text_of_series: dict[tuple[str, str, str], list[str]] = {}
     for statistic, network, other in rows[SERIES_OF].fillna("").drop_duplicates().itertuples(index=False, name=None):
-        _, mark = SERIES[len(found) % len(SERIES)]
+        _, mark = SERIES[len(text_of_series) % len(SERIES)]
         (relation,) = rows.loc[
             (rows[SERIES_OF].fillna("") == [statistic, network, other]).all(axis=1), "relation"
         ].unique()
         less = f" less {other}" if other else ""
         text = f"{mark} {statistic.partition(': ')[2] or statistic}, {network}{less} ({relation})"
-        found[statistic, network, other] = balanced(text, PAGE / ABREAST - 0.5)
-    return found
+        text_of_series[statistic, network, other] = balanced(text, PAGE / ABREAST - 0.5)
+    return text_of_series
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, models: Sequence[str], series: Sequence[tuple[str, str, str]]) -> None:
@@ -88,13 +88,13 @@ def _panel(axes: Axes, rows: pd.DataFrame, models: Sequence[str], series: Sequen
         within = of_series.groupby("model").cumcount() - (of_series.groupby("model")["model"].transform("size") - 1) / 2
         at = np.array([models.index(model) for model in of_series["model"]]) + aside + 0.07 * within.to_numpy()
         axes.hlines(at, of_series["low"], of_series["high"], color=look.colour, linewidth=0.8)
-        drawn: dict[str, Any] = {
+        mark_style: dict[str, Any] = {
             "color": look.colour,
             "markerfacecolor": look.inside,
             "markersize": 2.5,
             "markeredgewidth": 0.6,
         }
-        axes.plot(of_series["measured"], at, look.marker, **drawn)
+        axes.plot(of_series["measured"], at, look.marker, **mark_style)
     for bound in rows["bound"].unique():
         axes.axvline(bound, color=REFERENCE, linestyle=":", linewidth=0.8, zorder=0)
     axes.locator_params(axis="x", nbins=4)

@@ -40,38 +40,38 @@ def distances(checks: pd.DataFrame) -> Figure:
     `checks` is the table of verdicts, with the schema of `judge.COLUMNS` and its keys. Bars are 95 % bootstrap
     intervals over documents. A place without a mark was not measured: the tables of evidence/ lack total variation.
     """
-    judged = checks[checks["statistic"].astype(str).str.startswith(LATER) & checks["measured"].notna()]
-    judged = judged.assign(quantity=judged["statistic"].str.removeprefix(LATER))
-    text = judged["setting"].str.extract(r"dataset = (?P<dataset>[^;]+)")["dataset"]
-    judged = judged.assign(decoder=judged["model"].map(shown_name) + "\n" + text)
-    decoders = list(judged["decoder"].drop_duplicates())
-    figure, row = panels(_finding(judged), 0.5 + 0.42 * len(decoders), PANELS, x="difference of distances", sharey=True)
+    rows = checks[checks["statistic"].astype(str).str.startswith(LATER) & checks["measured"].notna()]
+    rows = rows.assign(quantity=rows["statistic"].str.removeprefix(LATER))
+    text = rows["setting"].str.extract(r"dataset = (?P<dataset>[^;]+)")["dataset"]
+    rows = rows.assign(decoder=rows["model"].map(shown_name) + "\n" + text)
+    decoders = list(rows["decoder"].drop_duplicates())
+    figure, row = panels(_finding(rows), 0.5 + 0.42 * len(decoders), PANELS, x="difference of distances", sharey=True)
     for quantity, axes in row.items():
         looks = LAMBDA if quantity == BY_LAMBDA else ROLLOUTS
-        _differences(axes, judged[judged["quantity"] == quantity], looks, decoders)
+        _differences(axes, rows[rows["quantity"] == quantity], looks, decoders)
     next(iter(row.values())).set_yticks([-place for place in range(len(decoders))], decoders)
-    documents = f"n = {from_to(judged['n'].astype(int), 'document')}; bars are 95 % bootstrap intervals over documents"
-    seen = " All had been seen before." if (judged["seen_before"] > 0).all() else ""
-    settings = f"{documents}. Where no mark stands, nothing was measured.{seen}"
+    documents = f"n = {from_to(rows['n'].astype(int), 'document')}; bars are 95 % bootstrap intervals over documents"
+    note = " All had been seen before." if (rows["seen_before"] > 0).all() else ""
+    settings = f"{documents}. Where no mark stands, nothing was measured.{note}"
     legend(figure, [look.entry(linestyle="") for look in (*ROLLOUTS.values(), *LAMBDA.values())], settings=settings)
-    draws(figure, judged["model"].unique(), PRETRAINED)
+    draws(figure, rows["model"].unique(), PRETRAINED)
     return figure
 
 
-def _finding(judged: pd.DataFrame) -> str:
+def _finding(rows: pd.DataFrame) -> str:
     """In how many decoders each rollout is nearer than a uniform profile by W, on every text."""
-    of_distance = judged[judged["quantity"] == WASSERSTEIN]
+    of_distance = rows[rows["quantity"] == WASSERSTEIN]
     nearer = of_distance.assign(nearer=of_distance["verdict"] == HOLDS).groupby(["network", "model"])["nearer"].all()
-    told = [f"{look.name} in {int(nearer.xs(network).sum())}" for network, look in ROLLOUTS.items()]
+    counts = [f"{look.name} in {int(nearer.xs(network).sum())}" for network, look in ROLLOUTS.items()]
     models = of_distance["model"].nunique()
-    return f"Of {models} decoders, a rollout is nearer to influence than a uniform profile: {', '.join(told)}"
+    return f"Of {models} decoders, a rollout is nearer to influence than a uniform profile: {', '.join(counts)}"
 
 
-def _differences(axes: Axes, judged: pd.DataFrame, looks: Mapping[str, Look], decoders: list[str]) -> None:
+def _differences(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, Look], decoders: list[str]) -> None:
     for network, look, aside in side_by_side(looks, ASIDE):
-        rows = judged[judged["network"] == network]
-        places = [-aside - decoders.index(name) for name in rows["decoder"]]
-        marks_across(axes, places, rows, "measured", look, markersize=3.5)
+        of_network = rows[rows["network"] == network]
+        places = [-aside - decoders.index(name) for name in of_network["decoder"]]
+        marks_across(axes, places, of_network, "measured", look, markersize=3.5)
     axes.axvline(0, color=REFERENCE, linewidth=0.7, zorder=0)
     axes.xaxis.set_major_locator(MaxNLocator(3))
     axes.set_ylim(0.6 - len(decoders), 0.6)

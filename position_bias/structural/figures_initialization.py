@@ -29,8 +29,8 @@ def initialization(values: pd.DataFrame, level: float) -> Figure:
     `values` have the columns `initialization.VALUES`. Ratios are geometric means over networks, with Student's
     intervals of their logarithms.
     """
-    shown = values[values["statistic"].isin(PANELS)].assign(at=values["deviation"] * np.sqrt(values["width"]))
-    means = group_means(shown, ["statistic", "network", "layers", "at"], "value", level)
+    selection = values[values["statistic"].isin(PANELS)].assign(at=values["deviation"] * np.sqrt(values["width"]))
+    means = group_means(selection, ["statistic", "network", "layers", "at"], "value", level)
     means[["mean", "low", "high"]] = np.exp(means[["mean", "low", "high"]])
     means = means.sort_values("at", kind="stable")
     figure, row = panels(_finding(means), 2.4, PANELS, x=r"deviation $\sigma$ of the weights times $\sqrt{width}$")
@@ -43,10 +43,10 @@ def initialization(values: pd.DataFrame, level: float) -> Figure:
     row[FIRST].set_ylabel("influence over that of the middle,\nlog scale")
     entries = [look.entry() for look in (*looks.values(), *LINES.values())]
     deviations = ", ".join(f"{deviation:g}" for deviation in sorted(set(values["deviation"])))
-    told = f"{counted(values)} of each depth and \N{GREEK SMALL LETTER SIGMA} ({deviations}), "
-    told += f"{from_to(values['prompts'], 'prompt')} of {from_to(values['n'])} tokens; "
-    told += f"bars: {100 * level:g} % intervals over networks"
-    legend(figure, entries, settings=told)
+    settings = f"{counted(values)} of each depth and \N{GREEK SMALL LETTER SIGMA} ({deviations}), "
+    settings += f"{from_to(values['prompts'], 'prompt')} of {from_to(values['n'])} tokens; "
+    settings += f"bars: {100 * level:g} % intervals over networks"
+    legend(figure, entries, settings=settings)
     draws(figure, values["model"].unique(), PRETRAINED)
     return figure
 
@@ -68,13 +68,13 @@ def _panel(axes: Axes, means: pd.DataFrame, looks: dict[float, Look]) -> None:
 def _finding(means: pd.DataFrame) -> str:
     """Between which numbers the first word lies as measured, and as the closed form has it."""
     of_first = means[means["statistic"] == FIRST].groupby("network")["mean"].agg(["min", "max"])
-    spans = {network: " to ".join(map(_rounded, of_first.loc[network])) for network in LINES}
+    spans = {network: " to ".join(map(_two_digits, of_first.loc[network])) for network in LINES}
     return (
         f"With random weights the first word has {spans[INFLUENCE]} times the influence of the middle, "
         f"by deviation and depth; a closed form says {spans['closed form']}"
     )
 
 
-def _rounded(ratio: float) -> str:
+def _two_digits(ratio: float) -> str:
     """A ratio with two digits: 1.7, 100, 5,800."""
     return f"{float(f'{ratio:.2g}'):,.0f}" if ratio >= 99.5 else f"{ratio:.2g}"

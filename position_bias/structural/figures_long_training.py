@@ -53,14 +53,14 @@ def long_training(
     label = "Influence, residual mixing, content and rollouts at steps of a longer training"
     figure, grid = plt.subplots(2, 3, figsize=(PAGE, 3.7), width_ratios=(1.3, 1, 1), label=label)
     looks = step_looks(profiles["checkpoint"])
-    kept = list(looks)
+    steps = list(looks)
     _influence(grid[0, 0], profiles, looks)
     _mixing(grid[0, 1], mixing, looks)
     _content(grid[0, 2], content, looks)
-    _along(grid[1, 0], statistics, SHAPES, kept, "ratio of measured\ninfluence, log scale")
+    _along(grid[1, 0], statistics, SHAPES, steps, "ratio of measured\ninfluence, log scale")
     grid[1, 0].axhline(1, color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0)
-    _along(grid[1, 1], statistics, DISTANCES, kept, "Wasserstein distance\nto (d), log scale")
-    _loss(grid[1, 2], losses, kept)
+    _along(grid[1, 1], statistics, DISTANCES, steps, "Wasserstein distance\nto (d), log scale")
+    _loss(grid[1, 2], losses, steps)
     entries = [*(look.entry() for look in looks.values()), *rollouts.entries("uniform influence")]
     first, trainings = profiles.iloc[0], from_to([profiles["checkpoint"].map(training).nunique()], "training seed")
     measured_on = f"{first['dataset']}, {first['n']} tokens, {first['prompts']} prompts"
@@ -79,25 +79,25 @@ def _steps(table: pd.DataFrame, looks: Mapping[int, Look]) -> Iterator[tuple[flo
 
 
 def _influence(axes: Axes, profiles: pd.DataFrame, looks: Mapping[int, Look]) -> None:
-    shown = profiles[profiles["estimator"].isin(ESTIMATORS) & profiles["variant"].isin(["b", "d"])]
-    rollouts.uniform(axes, int(shown["position"].max()) + 1)
-    for width, place, look, of_step in _steps(shown, looks):
-        predicted, measured = (of_step[of_step["variant"] == variant] for variant in "bd")
-        rollouts.line(axes, predicted, look.colour, 0.7 * width, "--")
-        rollouts.line(axes, measured, look.colour, 0.5 * width)
+    selection = profiles[profiles["estimator"].isin(ESTIMATORS) & profiles["variant"].isin(["b", "d"])]
+    rollouts.uniform(axes, int(selection["position"].max()) + 1)
+    for width, place, look, of_step in _steps(selection, looks):
+        rollout, influence = (of_step[of_step["variant"] == variant] for variant in "bd")
+        rollouts.line(axes, rollout, look.colour, 0.7 * width, "--")
+        rollouts.line(axes, influence, look.colour, 0.5 * width)
         if width == BOLD:
-            rollouts.band(axes, measured, look.colour)
-            rollouts.few_marks(axes, measured, look, place + 1)
-    rollouts.logarithmic(axes, shown["value"].min() / 1.5)
+            rollouts.band(axes, influence, look.colour)
+            rollouts.few_marks(axes, influence, look, place + 1)
+    rollouts.logarithmic(axes, selection["value"].min() / 1.5)
     axes.set_xlabel("token position")
     axes.set_ylabel("share of influence,\nlog scale")
-    _, first_seed = seeds(shown[shown["variant"] == "d"])[0]
+    _, first_seed = seeds(selection[selection["variant"] == "d"])[0]
     _beginning(axes.inset_axes((0.27, 0.6, 0.45, 0.4)), first_seed[first_seed["position"] < FIRST_TOKENS], looks)
 
 
-def _beginning(axes: Axes, measured: pd.DataFrame, looks: Mapping[int, Look]) -> None:
+def _beginning(axes: Axes, influence: pd.DataFrame, looks: Mapping[int, Look]) -> None:
     """The measured influence of the first tokens, which the whole prompt leaves no room for."""
-    for _, _, look, of_step in _steps(measured, looks):
+    for _, _, look, of_step in _steps(influence, looks):
         axes.plot(of_step["position"], of_step["value"], look.marker + "-", color=look.colour, linewidth=0.8, ms=2)
     axes.set_yscale("log")
     axes.set_yticks([], minor=True)
@@ -108,10 +108,10 @@ def _beginning(axes: Axes, measured: pd.DataFrame, looks: Mapping[int, Look]) ->
 
 
 def _mixing(axes: Axes, mixing: pd.DataFrame, looks: Mapping[int, Look]) -> None:
-    shown = mixing[mixing["quantity"] == "frobenius"]
-    for width, _, look, of_step in _steps(shown.sort_values("layer", kind="stable"), looks):
+    selection = mixing[mixing["quantity"] == "frobenius"]
+    for width, _, look, of_step in _steps(selection.sort_values("layer", kind="stable"), looks):
         _line(axes, of_step["layer"] + 1, of_step["value"], look, width)
-    layer_axis(axes, shown["layer"] + 1)
+    layer_axis(axes, selection["layer"] + 1)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(r"residual mixing $\lambda$")
 
@@ -135,32 +135,32 @@ def _content(axes: Axes, content: pd.DataFrame, looks: Mapping[int, Look]) -> No
 
 
 def _along(
-    axes: Axes, statistics: pd.DataFrame, looks: Mapping[tuple[str, str], Look], kept: Sequence[int], label: str
+    axes: Axes, statistics: pd.DataFrame, looks: Mapping[tuple[str, str], Look], steps: Sequence[int], label: str
 ) -> None:
     """Statistics of variants at every kept step, with their intervals, on a logarithmic scale."""
-    shown = statistics[statistics["estimator"].isin(ESTIMATORS)]
-    named = {f"{variant} {statistic}": look for (variant, statistic), look in looks.items()}
-    for (variant, statistic), (_, look, aside) in zip(looks, side_by_side(named, 0.08), strict=True):
-        of_look = shown[(shown["variant"] == variant) & (shown["statistic"] == statistic)]
+    selection = statistics[statistics["estimator"].isin(ESTIMATORS)]
+    look_of = {f"{variant} {statistic}": look for (variant, statistic), look in looks.items()}
+    for (variant, statistic), (_, look, aside) in zip(looks, side_by_side(look_of, 0.08), strict=True):
+        of_look = selection[(selection["variant"] == variant) & (selection["statistic"] == statistic)]
         for width, of_seed in seeds(of_look):
-            places = of_seed["checkpoint"].map(step).map(kept.index) + aside
-            ordered = of_seed.assign(at=places).sort_values("at")
-            _line(axes, ordered["at"], ordered["value"], look, width)
+            places = of_seed["checkpoint"].map(step).map(steps.index) + aside
+            in_order = of_seed.assign(at=places).sort_values("at")
+            _line(axes, in_order["at"], in_order["value"], look, width)
             if width == BOLD:
-                axes.vlines(ordered["at"], ordered["low"], ordered["high"], color=look.colour, linewidth=0.8)
+                axes.vlines(in_order["at"], in_order["low"], in_order["high"], color=look.colour, linewidth=0.8)
     axes.set_yscale("log")
     log_ticks(axes.yaxis)
     axes.set_ylabel(label)
-    _step_axis(axes, kept)
+    _step_axis(axes, steps)
 
 
-def _loss(axes: Axes, losses: pd.DataFrame, kept: Sequence[int]) -> None:
+def _loss(axes: Axes, losses: pd.DataFrame, steps: Sequence[int]) -> None:
     held_out = losses[losses["split"] == "test"]
     for place, (_, of_seed) in enumerate(held_out.groupby("seed", sort=True)):
-        places = of_seed["step"].map(kept.index)
+        places = of_seed["step"].map(steps.index)
         _line(axes, places, of_seed["loss"], Look("", "black", "o"), THIN if place else BOLD)
     axes.set_ylabel("held-out loss (nats)")
-    _step_axis(axes, kept)
+    _step_axis(axes, steps)
 
 
 def _line(axes: Axes, places: pd.Series, values: pd.Series, look: Look, width: float) -> None:
@@ -169,7 +169,7 @@ def _line(axes: Axes, places: pd.Series, values: pd.Series, look: Look, width: f
         line.set(marker=look.marker, markersize=3, markerfacecolor=look.inside)
 
 
-def _step_axis(axes: Axes, kept: Sequence[int]) -> None:
-    axes.set_xticks(np.arange(len(kept)), [f"{kept_step:,}" for kept_step in kept])
-    axes.set_xlim(-0.4, len(kept) - 0.6)
+def _step_axis(axes: Axes, steps: Sequence[int]) -> None:
+    axes.set_xticks(np.arange(len(steps)), [f"{kept_step:,}" for kept_step in steps])
+    axes.set_xlim(-0.4, len(steps) - 0.6)
     axes.set_xlabel("kept training step")

@@ -58,15 +58,15 @@ def _by_length(axes: Axes, profiles: pd.DataFrame, looks: dict[int, Look]) -> No
 
 def _finding(profiles: pd.DataFrame) -> str:
     """Which eighth of its longest contexts each decoder recalls best."""
-    told = []
+    sentences = []
     for model in map(str, profiles["model"].unique()):
         rows = profiles[profiles["model"] == model]
         longest = rows[rows["n"] == rows["n"].max()].set_index("eighth")
         if not longest["able"].all():
-            told.append(f"{shown_name(model)} {TOO_LITTLE}")
+            sentences.append(f"{shown_name(model)} {TOO_LITTLE}")
             continue
         best = int(longest["value"].idxmax())
         value, low, high = longest.loc[best, ["value", "low", "high"]]
         times = f"{value:.1f} [{low:.1f}, {high:.1f}] times the middle"
-        told.append(f"{shown_name(model)} recalls the {ORDINALS[best - 1]} eighth best: {times}")
-    return "; ".join(told)
+        sentences.append(f"{shown_name(model)} recalls the {ORDINALS[best - 1]} eighth best: {times}")
+    return "; ".join(sentences)

@@ -49,7 +49,7 @@ class RandomNetwork(NamedTuple):
 
 def networks(deviations: Iterable[float], layers: Iterable[int], seeds: int) -> list[RandomNetwork]:
     """Return every network of a study."""
-    return [RandomNetwork(*each) for each in product(deviations, layers, range(seeds))]
+    return [RandomNetwork(*numbers) for numbers in product(deviations, layers, range(seeds))]
 
 
 def independent_paths(n: int, mixing: ArrayLike) -> Array:
@@ -88,8 +88,8 @@ def initialization_table(file: TensorFile) -> pd.DataFrame:
             text = profiles[:, labels["before"] :]
             rows += [(*network, len(influence), end, name, value) for end, value in _ends(text).items()]
         rows.append((*network, len(influence), LAMBDA, "frobenius", float(mixing.mean())))
-    found = pd.DataFrame(rows, columns=list(VALUES[len(SETTING) : -1]))
-    return found.assign(**{name: labels[name] for name in SETTING}, scale=PRETRAINED)[list(VALUES)].round({"value": 6})
+    values = pd.DataFrame(rows, columns=list(VALUES[len(SETTING) : -1]))
+    return values.assign(**{name: labels[name] for name in SETTING}, scale=PRETRAINED)[list(VALUES)].round({"value": 6})
 
 
 def _ends(profiles: Array) -> dict[str, float]:
@@ -108,10 +108,10 @@ def initialization_checks(
     A statistic compares influence with its predictions at one deviation and depth, or influence at several deviations
     and one depth, or at several depths and one deviation. Without a table, every row says that it cannot be tested.
     """
-    statistics = [one for values in tables for one in _statistics(values) if one.name in predictions]
+    statistics = [statistic for values in tables for statistic in _statistics(values) if statistic.name in predictions]
     if not statistics:
-        asked = {name: rows for name, rows in predictions.items() if name.startswith(OCCASION)}
-        statistics = [_unmeasured(name, rows) for name, rows in asked.items()]
+        of_occasion = {name: rows for name, rows in predictions.items() if name.startswith(OCCASION)}
+        statistics = [_unmeasured(name, rows) for name, rows in of_occasion.items()]
     return table("structural", PRETRAINED, judge(statistics, predictions, level))
 
 

@@ -32,12 +32,12 @@ from position_card.rollout.variants import variants
 
 FIRST, LAST = "log first / middle", "log last / middle"
 ELSEWHERE, OF_MEANS = ", elsewhere", " of means"
-TRAINED = "hub"  # the checkpoint that is no copy
+HUB = "hub"  # the checkpoint that is no copy
 COPIES = {"copy": "", "usual": " at .02"}  # how names of copies begin -> how predictions tell them from one another
-GRADIENT, REPLACED = "gradient", "replacement"
-UNTRAINED = f"untrained {GRADIENT}"
+GRADIENT, REPLACEMENT = "gradient", "replacement"
+RANDOM_WEIGHTS = f"untrained {GRADIENT}"
 ROTARY = "mean-query-key"
-DRAWN = {"influence": GRADIENT, ROTARY: "rotary", "mean-attention": "measured"}
+PROFILES = {"influence": GRADIENT, ROTARY: "rotary", "mean-attention": "measured"}
 ROLLOUTS = {  # what predictions call rollouts and the profiles that know nothing, by their names in `variants`
     "influence": "influence",
     ROTARY: "rotary",
@@ -74,18 +74,18 @@ class Effects(NamedTuple):
         means = weights @ self.effects
         return np.asarray(means / means[:, inside(self.positions, self.n)].mean(-1, keepdims=True))
 
-    def profile(self, replicates: int, seed: int, every: Array | None = None) -> Array:
+    def profile(self, replicates: int, seed: int, influence: Array | None = None) -> Array:
         """Geometric means over documents of what `logs` has of each position, and in each resample: [1 + R, P].
 
-        With the effects of `every` position [N, n], the same of all of them, over the same middle: [1 + R, n].
+        With the `influence` of every position [N, n], the same of all of them, over the same middle: [1 + R, n].
         """
         over = logarithms_over_middle(self.effects, self.positions, self.n)
-        if every is not None:
-            over = np.log(every) + over[:, :1] - np.log(self.effects[:, :1])
+        if influence is not None:
+            over = np.log(influence) + over[:, :1] - np.log(self.effects[:, :1])
         of_documents = pd.DataFrame(over).groupby(self.documents).mean().to_numpy()
         return np.asarray(np.exp(resampled_weights(np.arange(len(of_documents)), replicates, seed) @ of_documents))
 
-    def some(self, count: int) -> "Effects":
+    def first_prompts(self, count: int) -> "Effects":
         """The same of the first prompts alone."""
         return self._replace(effects=self.effects[:count], documents=self.documents[:count])
 
@@ -106,17 +106,17 @@ class DecoderMeasurement(NamedTuple):
     @classmethod
     def read(cls, file: TensorFile, primary: str, standard: int) -> "DecoderMeasurement":
         """Read the file of a measurement."""
-        labels, measured = file.labels, measurement.read(file.path)
-        assert measured.influence is not None
+        labels, quantities = file.labels, measurement.read(file.path)
+        assert quantities.influence is not None
         gradient = Effects(
-            measured.influence[:, labels["positions"]].astype(np.float64),
+            quantities.influence[:, labels["positions"]].astype(np.float64),
             labels["positions"],
-            measured.n,
-            measured.documents,
+            quantities.n,
+            quantities.documents,
             labels["before"],
         )
-        elsewhere = (labels["dataset"], measured.n) != (primary, standard)
-        return cls({name: labels[name] for name in DECODER}, measured, gradient, elsewhere)
+        elsewhere = (labels["dataset"], quantities.n) != (primary, standard)
+        return cls({name: labels[name] for name in DECODER}, quantities, gradient, elsewhere)
 
 
 def pretrained_tables(
@@ -137,37 +137,41 @@ def pretrained_tables(
     of_weights: dict[str, list[DecoderMeasurement]] = {}
     for file in measured:
         of_weights.setdefault(file.labels["checkpoint"], []).append(DecoderMeasurement.read(file, primary, standard))
-    (here,) = (each for each in of_weights[TRAINED] if not each.elsewhere)
+    (at_standard,) = (decoder for decoder in of_weights[HUB] if not decoder.elsewhere)
     drawn_by = runtime.seed(seed, "documents", primary, standard)
-    changed = replaced.read(REPLACED)[REPLACED]
-    gradient = here.gradient.some(len(changed))
-    pair = {GRADIENT: gradient, REPLACED: gradient._replace(effects=changed)}
+    changed = replaced.read(REPLACEMENT)[REPLACEMENT]
+    gradient = at_standard.gradient.first_prompts(len(changed))
+    pair = {GRADIENT: gradient, REPLACEMENT: gradient._replace(effects=changed)}
     copies = {
         weights: _together([of_weights[name][0].gradient for name in of_weights if name.startswith(weights)])
         for weights in COPIES
     }
     rows = [
-        *(row for each in of_weights[TRAINED] for row in _of_gradients(each)),
-        *_ends(here.setting, REPLACED, pair[REPLACED]),
-        *(row for weights, at in COPIES.items() for row in _ends(here.setting, UNTRAINED + at, copies[weights])),
-        *_of_means(here, pair, replicates, drawn_by),
-        *_of_rollouts(here, replicates, drawn_by),
+        *(row for decoder in of_weights[HUB] for row in _of_gradients(decoder)),
+        *_ends(at_standard.setting, REPLACEMENT, pair[REPLACEMENT]),
+        *(
+            row
+            for weights, at in COPIES.items()
+            for row in _ends(at_standard.setting, RANDOM_WEIGHTS + at, copies[weights])
+        ),
+        *_of_means(at_standard, pair, replicates, drawn_by),
+        *_of_rollouts(at_standard, replicates, drawn_by),
     ]
     values = pd.DataFrame(rows, columns=OF_DECODERS)
-    profiles = pd.concat(_profiles(here, pair[REPLACED], replicates, level, drawn_by), ignore_index=True)
-    kernels = content.kernels(_attention(of_weights[TRAINED], standard))
+    profiles = pd.concat(_profiles(at_standard, pair[REPLACEMENT], replicates, level, drawn_by), ignore_index=True)
+    kernels = content.kernels(_attention(of_weights[HUB], standard))
     return {"values": values, "profiles": profiles, "kernels": kernels}
 
 
 Row = tuple[object, ...]
 
 
-def _attention(measured: Iterable[DecoderMeasurement], standard: int) -> Iterator[tuple[dict[str, Any], Floats, None]]:
+def _attention(decoders: Iterable[DecoderMeasurement], standard: int) -> Iterator[tuple[dict[str, Any], Floats, None]]:
     """Labels and mean attention of a model without ALiBi on each data set, at the standard length."""
-    for each in measured:
-        if each.quantities.n == standard and each.quantities.attention is not None:
-            labels = {**each.setting, "checkpoint": "pretrained", "prompts": each.quantities.prompts}
-            yield labels, each.quantities.attention, None
+    for decoder in decoders:
+        if decoder.quantities.n == standard and decoder.quantities.attention is not None:
+            labels = {**decoder.setting, "checkpoint": "pretrained", "prompts": decoder.quantities.prompts}
+            yield labels, decoder.quantities.attention, None
 
 
 def _rows(setting: Mapping[str, Any], statistic: str, network: str, values: Values, documents: int) -> Iterator[Row]:
@@ -187,9 +191,9 @@ def _ends(setting: Mapping[str, Any], network: str, effects: Effects, elsewhere:
         yield from _by_document(setting, name, network, effects.logs(position))
 
 
-def _of_gradients(measured: DecoderMeasurement) -> Iterator[Row]:
-    setting, quantities = measured.setting, measured.quantities
-    yield from _ends(setting, GRADIENT, measured.gradient, measured.elsewhere)
+def _of_gradients(decoder: DecoderMeasurement) -> Iterator[Row]:
+    setting, quantities = decoder.setting, decoder.quantities
+    yield from _ends(setting, GRADIENT, decoder.gradient, decoder.elsewhere)
     mixing = pd.DataFrame(quantities.mixing[FROBENIUS]).groupby(quantities.documents).mean()
     trend = spearman(mixing.to_numpy(np.float64), np.arange(quantities.layers, dtype=float))
     values = dict(zip(map(int, mixing.index), map(float, trend), strict=True))
@@ -199,65 +203,65 @@ def _of_gradients(measured: DecoderMeasurement) -> Iterator[Row]:
 def _together(effects: Sequence[Effects]) -> Effects:
     """Effects of several copies, as if of one model on all their prompts."""
     return effects[0]._replace(
-        effects=np.concatenate([each.effects for each in effects]),
-        documents=np.concatenate([each.documents for each in effects]),
+        effects=np.concatenate([copy.effects for copy in effects]),
+        documents=np.concatenate([copy.documents for copy in effects]),
     )
 
 
-def _of_means(measured: DecoderMeasurement, pair: Mapping[str, Effects], replicates: int, seed: int) -> Iterator[Row]:
+def _of_means(decoder: DecoderMeasurement, pair: Mapping[str, Effects], replicates: int, seed: int) -> Iterator[Row]:
     """Logarithms of mean effects at both ends over that of the middle, in each resample of documents."""
     for measure, effects in pair.items():
         logs = np.log(effects.over_middle(resampled_weights(effects.documents, replicates, seed)))
         for statistic, position in ((FIRST, effects.first), (LAST, effects.n - 1)):
             ends = logs[:, list(effects.positions).index(position)]
-            yield from _resampled(measured, statistic + OF_MEANS, measure, ends, effects.documents)
+            yield from _resampled(decoder, statistic + OF_MEANS, measure, ends, effects.documents)
 
 
 def _resampled(
-    measured: DecoderMeasurement, statistic: str, network: str, values: Array, documents: NDArray[np.int64]
+    decoder: DecoderMeasurement, statistic: str, network: str, values: Array, documents: NDArray[np.int64]
 ) -> Iterator[Row]:
     """Rows of values [1 + R]: of all documents as they are, and of each resample."""
     units = dict(zip(range(ESTIMATE, len(values) - 1), map(float, values), strict=True))
-    yield from _rows(measured.setting, statistic, network, units, len(np.unique(documents)))
+    yield from _rows(decoder.setting, statistic, network, units, len(np.unique(documents)))
 
 
-def _of_rollouts(measured: DecoderMeasurement, replicates: int, seed: int) -> Iterator[Row]:
+def _of_rollouts(decoder: DecoderMeasurement, replicates: int, seed: int) -> Iterator[Row]:
     """How far rollouts lie from the measured influence, in each resample."""
-    quantities, documents = measured.quantities, measured.quantities.documents
+    quantities, documents = decoder.quantities, decoder.quantities.documents
     weights = resampled_weights(documents, replicates, seed)
     profiles = {variant.name: variant.profiles(weights) for variant in variants(quantities, ROLLOUTS, [FROBENIUS])}
     influence = profiles["influence"]
-    others = {name: ROLLOUTS[name] for name in ("influence", ROTARY)}
-    by_lambda = {variant.estimator: variant for variant in variants(quantities, others, tuple(LAMBDAS))}
-    rotary = {said: by_lambda[estimator].profiles(weights) for estimator, said in LAMBDAS.items()}
-    known = {name: profile for name, profile in profiles.items() if name not in ("influence", *KERNELS)}
-    for statistic, distance_of, compared in (
-        ("W to influence", wasserstein, known),
-        ("total variation to influence", total_variation, known),
+    names = {name: ROLLOUTS[name] for name in ("influence", ROTARY)}
+    by_lambda = {variant.estimator: variant for variant in variants(quantities, names, tuple(LAMBDAS))}
+    rotary = {name: by_lambda[estimator].profiles(weights) for estimator, name in LAMBDAS.items()}
+    rollouts_and_nulls = {name: profile for name, profile in profiles.items() if name not in ("influence", *KERNELS)}
+    for statistic, distance_of, of_networks in (
+        ("W to influence", wasserstein, rollouts_and_nulls),
+        ("total variation to influence", total_variation, rollouts_and_nulls),
         ("W to influence by kernel", wasserstein, {name: profiles[name] for name in KERNELS}),
         ("W to influence by lambda", wasserstein, rotary | {FROBENIUS: profiles["rotary"]}),
     ):
-        for network, profile in compared.items():
+        for network, profile in of_networks.items():
             distance = np.broadcast_to(distance_of(profile, influence), len(influence))
-            yield from _resampled(measured, statistic, network, distance, documents)
+            yield from _resampled(decoder, statistic, network, distance, documents)
 
 
 def _profiles(
-    measured: DecoderMeasurement, replaced: Effects, replicates: int, level: float, seed: int
+    decoder: DecoderMeasurement, replacement: Effects, replicates: int, level: float, seed: int
 ) -> Iterator[pd.DataFrame]:
     """Effects of positions over that of the middle half: measured and rolled out, with intervals over documents."""
-    labels, quantities = {"model": measured.setting["model"], "weights": TRAINED}, measured.quantities
+    labels, quantities = {"model": decoder.setting["model"], "weights": HUB}, decoder.quantities
     everywhere = np.arange(quantities.n)
     prompts = resampled_weights(quantities.documents, replicates, seed)
     assert quantities.influence is not None
     influence = quantities.influence.astype(np.float64)
-    for variant in variants(quantities, DRAWN, [FROBENIUS]):
+    for variant in variants(quantities, PROFILES, [FROBENIUS]):
         profiles = variant.profiles(prompts)
         over = profiles / profiles[:, middle_half(quantities.n)].mean(-1, keepdims=True)
-        ratios = measured.gradient.profile(replicates, seed, influence) if variant.name == GRADIENT else over
+        ratios = decoder.gradient.profile(replicates, seed, influence) if variant.name == GRADIENT else over
         yield _curve({**labels, "measure": variant.name}, everywhere, ratios, level)
-    ratios = replaced.profile(replicates, seed)
-    yield _curve({**labels, "measure": REPLACED}, np.array(replaced.positions), ratios, level)
+    ratios = replacement.profile(replicates, seed)
+    yield _curve({**labels, "measure": REPLACEMENT}, np.array(replacement.positions), ratios, level)
 
 
 def _curve(labels: Mapping[str, Any], positions: NDArray[Any], resampled: Array, level: float) -> pd.DataFrame:

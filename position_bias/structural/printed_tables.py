@@ -11,14 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from position_bias.language_models.names import with_shown_names
-from position_bias.structural.content import ALL
+from position_bias.structural.content import EVERY_LAYER
 from position_bias.structural.tables import PUBLISHED
 
 COLUMNS = ["model", "dataset", "quantity", "printed", "ours", "low", "high", "scale", "n", "note"]
 AS_PRINTED = {"bloom-7b1": "bloom-7b", "dclm": "dclm-baseline"}  # models and data sets that the paper calls otherwise
 PAPERS_ESTIMATOR, WITHOUT_LAMBDA = "frobenius", "none"
 PAPER = "paper"  # the scale
-KNOWN = "known, without interval"
+WITHOUT_INTERVAL = "known, without interval"
 EXCLUDED = "no influence has the printed distances of this row"
 RANGE = "mean over layers and heads, and the range of the middle 90 % of them"
 
@@ -27,15 +27,15 @@ Row = dict[str, object]
 
 def table1(sizes: Path, mixing: pd.DataFrame, scale: str) -> pd.DataFrame:
     """Depth and parameters: `sizes` is the file of `tables.table1`; `mixing` of evidence/ has layers of big models."""
-    every = pd.read_csv(sizes)
-    printed = every["seed"] == PUBLISHED
-    depths = {_printed(model): layers for model, layers in mixing.groupby("model")["layers"].first().items()}
+    table = pd.read_csv(sizes)
+    of_paper = table["seed"] == PUBLISHED
+    depths = {_paper_name(model): layers for model, layers in mixing.groupby("model")["layers"].first().items()}
     rows: list[Row] = []
-    for row in every[printed].to_dict("records"):
+    for row in table[of_paper].to_dict("records"):
         depth = {"ours": depths.get(row["model"]), "scale": PAPER, "note": "layers of the released schedule"}
         rows.append({"model": row["model"], "quantity": "depth", "printed": row["layers"], **depth})
         rows.append({"model": row["model"], "quantity": "parameters", "printed": row["parameters"]})
-    for model, of_model in every[~printed].groupby("model", sort=False):
+    for model, of_model in table[~of_paper].groupby("model", sort=False):
         first, seeds = of_model.iloc[0], f"{len(of_model)} seeds" if len(of_model) > 1 else "1 seed"
         for quantity, column in (("depth", "layers"), ("parameters", "parameters")):
             rows.append({"model": model, "quantity": quantity, "ours": first[column], "scale": scale, "n": seeds})
@@ -50,39 +50,43 @@ def distances(
     `drawn` and `bounds` are the tables of evidence/structural/released/ with the distances to the drawn influence,
     which stand beside Table 2, and with what printed distances allow.
     """
-    ours = measured[measured["estimator"].isin([PAPERS_ESTIMATOR, WITHOUT_LAMBDA]) & measured["variant"].isin([*"abc"])]
-    printed = measured[measured["checkpoint"] == PUBLISHED]
+    selection = measured[
+        measured["estimator"].isin([PAPERS_ESTIMATOR, WITHOUT_LAMBDA]) & measured["variant"].isin([*"abc"])
+    ]
+    of_paper = measured[measured["checkpoint"] == PUBLISHED]
     keys = ["model", "dataset", "variant"]
-    by_key = {tuple(map(_printed, key)): rows for key, rows in ours.groupby(keys, sort=False)}
+    by_key = {tuple(map(_paper_name, key)): rows for key, rows in selection.groupby(keys, sort=False)}
     excluded = _excluded(bounds) if table in ("table2", "table3") else set()  # at the length of the released rollouts
     rows: list[Row] = []
-    for cell in printed.to_dict("records"):
+    for cell in of_paper.to_dict("records"):
         key = tuple(str(cell[name]) for name in keys)
         labels = {"model": key[0], "dataset": key[1], "quantity": _quantity(key[2]), "printed": cell["value"]}
         note = {"note": EXCLUDED} if key[:2] in excluded else {}
         if key in by_key:
-            rows += [{**labels, **note, **own} for own in _measured(by_key.pop(key), scale)]
+            rows += [{**labels, **note, **row} for row in _our_rows(by_key.pop(key), scale)]
         elif table == "table2" and (value := _of_drawing(drawn, *key)) is not None:
-            rows.append({**labels, "ours": value, "scale": PAPER, "note": f"influence as drawn; {KNOWN}"})
+            rows.append({**labels, "ours": value, "scale": PAPER, "note": f"influence as drawn; {WITHOUT_INTERVAL}"})
         else:
             rows.append({**labels, **note})
-    for (model, dataset, variant), own in by_key.items():
+    for (model, dataset, variant), of_key in by_key.items():
         labels = {"model": model, "dataset": dataset, "quantity": _quantity(variant)}
-        rows += [{**labels, **row} for row in _measured(own, scale)]
+        rows += [{**labels, **row} for row in _our_rows(of_key, scale)]
     return _table(rows)
 
 
 def table5(similarity: pd.DataFrame, kept: list[pd.DataFrame], scale: str) -> pd.DataFrame:
     """Similarity of mean content logits, of this run and of long trainings in evidence/; what is printed is lost."""
     rows: list[Row] = []
-    for found in (similarity.assign(scale=scale), *kept):
-        shown = found[(found["layer"].astype(str) == ALL) & (found["way"] == "causal") & (found["region"] != "between")]
-        for row in shown.to_dict("records"):
-            where = {"below": "below the diagonal", "diagonal": "on the diagonal"}[str(row["region"])]
-            ours = {"ours": row["value"], "low": row["p05"], "high": row["p95"], "scale": row["scale"]}
-            labels = {"model": row["model"], "dataset": row["dataset"], "quantity": f"similarity {where}"}
+    for table in (similarity.assign(scale=scale), *kept):
+        every_layer = table[
+            (table["layer"].astype(str) == EVERY_LAYER) & (table["way"] == "causal") & (table["region"] != "between")
+        ]
+        for row in every_layer.to_dict("records"):
+            region = {"below": "below the diagonal", "diagonal": "on the diagonal"}[str(row["region"])]
+            interval = {"ours": row["value"], "low": row["p05"], "high": row["p95"], "scale": row["scale"]}
+            labels = {"model": row["model"], "dataset": row["dataset"], "quantity": f"similarity {region}"}
             note = f"printed numbers are lost in the text; {RANGE}"
-            rows.append({**labels, **ours, "n": f"{row['prompts']} prompts", "note": note})
+            rows.append({**labels, **interval, "n": f"{row['prompts']} prompts", "note": note})
     return _table(rows)
 
 
@@ -90,18 +94,18 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     """The same for people: `ours [low, high]` in one cell, three digits, and the names that people read."""
     cells = zip(table["ours"], table["low"], table["high"], strict=True)
     texts = [
-        _number(ours) + ("" if pd.isna(low) else f" [{_number(low)}, {_number(high)}]") for ours, low, high in cells
+        _number(value) + ("" if pd.isna(low) else f" [{_number(low)}, {_number(high)}]") for value, low, high in cells
     ]
-    shown = table.assign(printed=[_number(value) for value in table["printed"]], ours=texts)
-    named = with_shown_names(shown).rename(columns={"ours": "ours [interval]"})
-    return named.drop(columns=["low", "high"]).fillna("")
+    texts_table = table.assign(printed=[_number(value) for value in table["printed"]], ours=texts)
+    readable_table = with_shown_names(texts_table).rename(columns={"ours": "ours [interval]"})
+    return readable_table.drop(columns=["low", "high"]).fillna("")
 
 
-def _measured(rows: pd.DataFrame, scale: str) -> Iterator[Row]:
+def _our_rows(rows: pd.DataFrame, scale: str) -> Iterator[Row]:
     """Ours, a row for each training seed."""
-    several = len(rows) > 1
+    has_seeds = len(rows) > 1
     for row in rows.to_dict("records"):
-        note = {"note": re.sub(r"/.*", "", str(row["checkpoint"]))} if several else {}
+        note = {"note": re.sub(r"/.*", "", str(row["checkpoint"]))} if has_seeds else {}
         interval = {"ours": row["value"], "low": row["low"], "high": row["high"]}
         yield {**interval, "scale": scale, "n": f"{int(row['resampled'])} documents", **note}
 
@@ -116,17 +120,17 @@ def _of_drawing(drawn: pd.DataFrame, model: str, dataset: str, variant: str) -> 
 
 def _excluded(bounds: pd.DataFrame) -> set[tuple[str, str]]:
     """Models and data sets whose printed distances no influence has, with the rollouts that the authors configured."""
-    configured = (bounds["slopes"] == "released") & (bounds["content"] == "released")
-    of_paper = configured & (bounds["lambda of (b)"] == "fineweb-edu") & (bounds["verdict"] == "excluded")
+    as_configured = (bounds["slopes"] == "released") & (bounds["content"] == "released")
+    of_paper = as_configured & (bounds["lambda of (b)"] == "fineweb-edu") & (bounds["verdict"] == "excluded")
     pairs = bounds.loc[of_paper, ["model", "dataset"]].itertuples(index=False, name=None)
-    return {(_printed(model), _printed(dataset)) for model, dataset in pairs}
+    return {(_paper_name(model), _paper_name(dataset)) for model, dataset in pairs}
 
 
 def _quantity(variant: str) -> str:
     return f"W of ({variant}) to influence"
 
 
-def _printed(name: object) -> str:
+def _paper_name(name: object) -> str:
     return AS_PRINTED.get(str(name), str(name))
 
 

@@ -30,8 +30,8 @@ def monotonicity_violation(kernel: Array) -> float:
 
 def reweighted(attention: Array, logits: Array) -> Array:
     """Change attention `[..., n, n]` by adding `logits` (same shape, or one that broadcasts) inside its softmax."""
-    admitted = attention > 0
-    return masked_softmax(np.log(np.where(admitted, attention, 1)) + logits, admitted)
+    is_read = attention > 0
+    return masked_softmax(np.log(np.where(is_read, attention, 1)) + logits, is_read)
 
 
 def rollouts(attention: Array, mixing: Array) -> Array:
@@ -150,8 +150,8 @@ def exponential_bound(mixing: Array, floor: float, n: int) -> Array:
 
 def retention(attention: Array, mixing: Array) -> Array:
     """Theorem 5.5(i): return 1 less the bound over what each token keeps of itself, P_ii, `[T, n]`."""
-    kept: Array = rollouts(attention, mixing).diagonal(axis1=-2, axis2=-1)
-    return 1 - diagonal_bound(mixing, attention_floor(attention))[:, None] / kept
+    share: Array = rollouts(attention, mixing).diagonal(axis1=-2, axis2=-1)
+    return 1 - diagonal_bound(mixing, attention_floor(attention))[:, None] / share
 
 
 def collapse(attention: Array, mixing: Array) -> Array:
@@ -161,8 +161,8 @@ def collapse(attention: Array, mixing: Array) -> Array:
     """
     n = attention.shape[-1]
     tail = rollouts(attention, mixing)[..., ::-1].cumsum(-1)[..., ::-1][..., 1:]
-    used = tail / tail_bound(mixing, attention_floor(attention), n)[:, None, :]
-    return 1 - used[(..., *np.tril_indices(n, -1))]
+    ratio = tail / tail_bound(mixing, attention_floor(attention), n)[:, None, :]
+    return 1 - ratio[(..., *np.tril_indices(n, -1))]
 
 
 def exponential_step(attention: Array, mixing: Array) -> Array:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from position_bias.structural.checks import OF_DECODERS
-from position_bias.structural.pretrained import TRAINED
+from position_bias.structural.pretrained import HUB
 from position_bias.verdicts.judge import ESTIMATE
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile
@@ -64,11 +64,11 @@ def recall_tables(
                 above, shares(labels), weights, of_model, halves(len(above), seed)
             )
         )
-        compared = chain(logs_of_ends(scores, weights), _by_length(scores, labels["n"], weights), rankings)
-        for statistic, network, values in compared:
+        statistics = chain(logs_of_ends(scores, weights), _by_length(scores, labels["n"], weights), rankings)
+        for statistic, network, values in statistics:
             rows += _rows(labels, statistic, network, values, len(scores.correct))
-        named = {"model": labels["model"], "n": labels["n"], "contexts": len(above), "able": able}
-        curves.append(_eighths(named, weights @ above, level))
+        columns = {"model": labels["model"], "n": labels["n"], "contexts": len(above), "able": able}
+        curves.append(_eighths(columns, weights @ above, level))
     return {
         "values": pd.DataFrame(rows, columns=OF_DECODERS).round({"value": 6}),
         "profiles": pd.concat(curves, ignore_index=True),
@@ -99,8 +99,8 @@ def _by_length(scores: RecallScores, n: int, weights: Array) -> Iterator[tuple[s
     """Statistic, network and values [1 + R] that contexts of n tokens have: which end wins, and the mean accuracy."""
     able = is_able(float(scores.correct.mean()))
     parts = by_part(weights @ above_prior(scores))
-    known = able & (parts["first"] > 0) & (parts["last"] > 0)
-    over = ratio(np.where(known, parts["first"], np.nan), np.where(known, parts["last"], np.nan))
+    positive = able & (parts["first"] > 0) & (parts["last"] > 0)
+    over = ratio(np.where(positive, parts["first"], np.nan), np.where(positive, parts["last"], np.nan))
     yield f"log first eighth / last eighth, {n:,} tokens", "recall", np.log(over)
     accuracy = weights @ scores.correct.mean(-1)
     yield "log accuracy", "recall", np.log(np.where(accuracy > 0, accuracy, np.nan))
@@ -136,9 +136,9 @@ def ranked_alike(around: Array, curve: Array, weights: Array, splits: NDArray[np
     """
     alike = np.mean([spearman(around[half].mean(0), around[~half].mean(0)) for half in splits])
     reliability = 2 * alike / (1 + alike) if alike > 0 else np.nan
-    found = spearman(weights @ around, curve) / np.sqrt(reliability)
-    found[1:] += found[0] - np.median(found[1:])
-    return np.asarray(np.clip(found, -1, 1))
+    correlation = spearman(weights @ around, curve) / np.sqrt(reliability)
+    correlation[1:] += correlation[0] - np.median(correlation[1:])
+    return np.asarray(np.clip(correlation, -1, 1))
 
 
 def material(n: int) -> str:
@@ -161,12 +161,12 @@ def _rows(labels: dict[str, Any], statistic: str, network: str, values: Array, c
 
 def _influence(profiles: pd.DataFrame) -> pd.DataFrame:
     """What tokens weigh in the trained decoders, by measures and by rollouts, with places in place of positions."""
-    trained = profiles[(profiles["weights"] == TRAINED) & profiles["measure"].isin((*INFLUENCES, *ROLLOUTS))]
-    longest = trained.groupby("model")["position"].transform("max")
-    return trained.assign(place=trained["position"] / longest)[["model", "measure", "place", "value"]]
+    of_decoders = profiles[(profiles["weights"] == HUB) & profiles["measure"].isin((*INFLUENCES, *ROLLOUTS))]
+    longest = of_decoders.groupby("model")["position"].transform("max")
+    return of_decoders.assign(place=of_decoders["position"] / longest)[["model", "measure", "place", "value"]]
 
 
-def _eighths(named: dict[str, Any], excess: Array, level: float) -> pd.DataFrame:
+def _eighths(columns: dict[str, Any], excess: Array, level: float) -> pd.DataFrame:
     """Means of `excess` [1 + R, P] over each eighth that has a place, over that of the middle half."""
     places = excess.shape[1]
     parts = {number: part for number, part in enumerate(eighths(places), 1) if part.stop > part.start}
@@ -174,4 +174,4 @@ def _eighths(named: dict[str, Any], excess: Array, level: float) -> pd.DataFrame
     over = means / excess[:, middle_half(places)].mean(-1, keepdims=True)
     low, high = percentile_interval(over[1:], level)
     values = {"eighth": [*parts], "value": over[0], "low": low, "high": high}
-    return pd.DataFrame({**named, **values})[list(PROFILES)]
+    return pd.DataFrame({**columns, **values})[list(PROFILES)]

@@ -55,13 +55,13 @@ def similarities(content: Values, way: str = "causal") -> dict[str, tuple[Array,
     for layer in content:  # one at a time bounds the memory of what is in double precision, and of the bin numbers
         heads = layer.astype(np.float64)
         regions = np.diagonal(heads, axis1=-2, axis2=-1), heads[:, *below]
-        counted = [histogram(region, edges, choice.clip) for region in regions]
-        p, q = (_probabilities(counts, choice.smoothing) for counts, _ in counted)
-        outside = [share for _, share in counted]
+        histograms = [histogram(region, edges, choice.clip) for region in regions]
+        p, q = (_probabilities(counts, choice.smoothing) for counts, _ in histograms)
+        outside = [share for _, share in histograms]
         layers.append([homogeneity(p), homogeneity(q), 1 - jensen_shannon(p, q) / choice.unit, *outside])
     diagonal, lower, between, *out = np.array(layers).swapaxes(0, 1)
-    nothing = np.full_like(between, np.nan)  # both regions have their own share
-    return {"diagonal": (diagonal, out[0]), "below": (lower, out[1]), "between": (between, nothing)}
+    undefined = np.full_like(between, np.nan)  # both regions have their own share
+    return {"diagonal": (diagonal, out[0]), "below": (lower, out[1]), "between": (between, undefined)}
 
 
 def bin_edges(content: Values, causal: bool) -> Array:

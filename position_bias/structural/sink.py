@@ -21,7 +21,7 @@ from position_card.rollout.attention import Array
 from position_card.rollout.parts import RecallScores, eighths, words
 from position_card.rollout.statistics import resampled_weights
 
-OWN, HELD = CONDITIONS = ("own norm", "held norm")  # of the first token
+OWN_NORM, HELD_NORM = CONDITIONS = ("own norm", "held norm")  # of the first token
 
 
 def sink_table(file: TensorFile, replicates: int, seed: int) -> pd.DataFrame:
@@ -56,7 +56,7 @@ def _by_document(labels: dict[str, Any], arrays: dict[str, Array], condition: st
     setting = (labels["model"], labels["dataset"], n)
     for (statistic, network), of_documents in values.items():
         for document, value in zip(labels["documents"], of_documents, strict=True):
-            yield (*setting, _named(statistic), network, document, len(of_documents), float(value), PRETRAINED)
+            yield (*setting, _own_name(statistic), network, document, len(of_documents), float(value), PRETRAINED)
 
 
 def _of_recall(
@@ -69,9 +69,9 @@ def _of_recall(
     for name, network, values in logs_of_ends(scores, weights):
         if network == "recall":
             for unit, value in enumerate(map(float, values), start=ESTIMATE):
-                yield (*setting, _named(name), f"{network}, {condition}", unit, contexts, value, PRETRAINED)
+                yield (*setting, _own_name(name), f"{network}, {condition}", unit, contexts, value, PRETRAINED)
 
 
-def _named(statistic: str) -> str:
+def _own_name(statistic: str) -> str:
     """A statistic that no other study has, so that tables of both are judged."""
     return f"{statistic}, by the first token's norm"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from position_bias.structural.sink import CONDITIONS, OWN
+from position_bias.structural.sink import CONDITIONS, OWN_NORM
 from position_card.core.runtime import progress
 from position_card.measures.quantities import influence_and_loss
 from position_card.measures.recall import measure_recall
@@ -44,27 +44,27 @@ def parts(
     tokens pass at once. Raises InputError as the measures do.
     """
     model.eval().requires_grad_(False)
-    others, reference = donors(prompts, 1, seed), _tokens(model, prompts[:REFERENCE])
+    other_texts, reference = donors(prompts, 1, seed), _tokens(model, prompts[:REFERENCE])
     windows = [*words(prompts.shape[1], len(before)), *eighths(prompts.shape[1], len(before))]
 
-    def replaced() -> Array:
-        return responses(model, prompts, windows, others, [1.0], batch).total_variation[..., 0, 0]
+    def replacement() -> Array:
+        return responses(model, prompts, windows, other_texts, [1.0], batch).total_variation[..., 0, 0]
 
-    def recalled() -> Array:
+    def recall() -> Array:
         return np.stack(measure_recall(model, contexts, vocabulary, cue, batch, before=before))
 
-    def measured(measure: Callable[[], Array], condition: str) -> Array:
-        with nullcontext() if condition == OWN else holding_first_norm(model, reference):
+    def measure_under(measure: Callable[[], Array], condition: str) -> Array:
+        with nullcontext() if condition == OWN_NORM else holding_first_norm(model, reference):
             return measure()
 
     measures: dict[str, Callable[[], Array]] = {
         "influence": partial(_influence, model, prompts),
         "attention": partial(_attention, model, prompts),
-        "replacement": replaced,
-        "recall": recalled,
+        "replacement": replacement,
+        "recall": recall,
     }
     return {
-        f"{name}/{condition}": partial(measured, measure, condition)
+        f"{name}/{condition}": partial(measure_under, measure, condition)
         for name, measure in measures.items()
         for condition in CONDITIONS
     } | {"norms": partial(_norms, model, reference)}
@@ -74,23 +74,27 @@ def _tokens(model: PreTrainedModel, prompts: TokenIds) -> Tensor:
     return torch.from_numpy(prompts).to(forward.device(model))
 
 
-def _each(model: PreTrainedModel, prompts: TokenIds, doing: str) -> Iterator[Tensor]:
+def _batches(model: PreTrainedModel, prompts: TokenIds, doing: str) -> Iterator[Tensor]:
     """Yield each prompt as a batch, [1, n]."""
-    told = f"{doing} {len(prompts)} prompts of {prompts.shape[1]} tokens"
-    return progress(_tokens(model, prompts).split(1), told, len(prompts))
+    description = f"{doing} {len(prompts)} prompts of {prompts.shape[1]} tokens"
+    return progress(_tokens(model, prompts).split(1), description, len(prompts))
 
 
 def _influence(model: PreTrainedModel, prompts: TokenIds) -> Array:
     half = prompts.shape[1] // 2
-    found = (influence_and_loss(model, prompt, half) for prompt in _each(model, prompts, "measuring influence of"))
-    return torch.cat([torch.cat([influence, loss[:, None]], 1) for influence, loss in found]).double().cpu().numpy()
+    influences = (
+        influence_and_loss(model, prompt, half) for prompt in _batches(model, prompts, "measuring influence of")
+    )
+    return (
+        torch.cat([torch.cat([influence, loss[:, None]], 1) for influence, loss in influences]).double().cpu().numpy()
+    )
 
 
 @torch.no_grad()
 def _attention(model: PreTrainedModel, prompts: TokenIds) -> Array:
     """The mean weight on the first token, [N]; layers that do not return weights do not count."""
     means = []
-    for prompt in _each(model, prompts, "measuring attention of"):
+    for prompt in _batches(model, prompts, "measuring attention of"):
         weights = model(prompt, use_cache=False, logits_to_keep=1, output_attentions=True).attentions
         means.append(torch.stack([layer[0, :, 1:, 0].float().mean() for layer in weights]).mean())
     return torch.stack(means).double().cpu().numpy()

@@ -34,25 +34,31 @@ def distances(statistics: pd.DataFrame, published: pd.DataFrame, names: Sequence
     """
     tidy = statistics[statistics["statistic"].isin(names) & statistics["variant"].isin(VARIANTS)]
     columns = [*KEYS, "prompts", "resampled", "variant", "statistic", "value", "low", "high"]
-    printed = published[published["table"] == table]
-    printed = printed.assign(checkpoint=PUBLISHED, estimator=PUBLISHED, statistic=names[0])
-    if printed.empty:
+    of_paper = published[published["table"] == table]
+    of_paper = of_paper.assign(checkpoint=PUBLISHED, estimator=PUBLISHED, statistic=names[0])
+    if of_paper.empty:
         return tidy[columns].reset_index(drop=True)
-    return pd.concat([tidy, printed], ignore_index=True)[columns]
+    return pd.concat([tidy, of_paper], ignore_index=True)[columns]
 
 
 def readable(distances: pd.DataFrame) -> pd.DataFrame:
     """One row a statistic, data set, model and estimator of lambda, one column a variant: `value [low, high]`."""
     by_statistic = distances.groupby("statistic", sort=False)
-    return with_shown_names(pd.concat([_readable(chosen).assign(statistic=name) for name, chosen in by_statistic]))
+    return with_shown_names(
+        pd.concat([_readable(of_statistic).assign(statistic=name) for name, of_statistic in by_statistic])
+    )
 
 
-def _readable(chosen: pd.DataFrame) -> pd.DataFrame:
-    cells = chosen.assign(cell=list(_cells(chosen))).set_index([*KEYS, "variant"])["cell"].unstack(sort=False)
-    own = cells.drop("none", level="estimator")
-    shared = cells.xs("none", level="estimator").reindex(own.reset_index("estimator").index).set_axis(own.index)
-    named = own.fillna(shared).reindex(columns=[*VARIANTS]).fillna("").add_prefix("(").add_suffix(")")
-    return named.reset_index().rename(columns={"estimator": "lambda by"})
+def _readable(distances: pd.DataFrame) -> pd.DataFrame:
+    cells = distances.assign(cell=list(_cells(distances))).set_index([*KEYS, "variant"])["cell"].unstack(sort=False)
+    by_lambda = cells.drop("none", level="estimator")
+    without_lambda = (
+        cells.xs("none", level="estimator").reindex(by_lambda.reset_index("estimator").index).set_axis(by_lambda.index)
+    )
+    cells_by_variant = (
+        by_lambda.fillna(without_lambda).reindex(columns=[*VARIANTS]).fillna("").add_prefix("(").add_suffix(")")
+    )
+    return cells_by_variant.reset_index().rename(columns={"estimator": "lambda by"})
 
 
 def _cells(table: pd.DataFrame) -> Iterator[str]:
@@ -73,9 +79,9 @@ def table1(
     """
     held_out = losses[losses["split"] == "test"].sort_values("step").groupby(["model", "seed"])["loss"]
     first, last = held_out.first(), held_out.last()
-    trained = losses[["model", "seed"]].drop_duplicates().itertuples(index=False)
+    trainings = losses[["model", "seed"]].drop_duplicates().itertuples(index=False)
     rows = []
-    for (model, seed), folder in zip(trained, models, strict=True):
+    for (model, seed), folder in zip(trainings, models, strict=True):
         size = architectures[model]
         rows.append(
             {

@@ -33,8 +33,8 @@ def parts(
     def measure(network: RandomNetwork) -> Array:
         seed, layers = drawn_by + network.seed, network.layers
         model = open_untrained(directory, seed, folder, device, "float32", network.deviation, positions, layers)
-        found = measure_decoder(model, prompts, prompts.shape[1], quantities=Quantities(matrices_up_to=0))
-        assert found.influence is not None
-        return np.hstack([found.influence, found.mixing["frobenius"]]).astype(np.float64)
+        measurement = measure_decoder(model, prompts, prompts.shape[1], quantities=Quantities(matrices_up_to=0))
+        assert measurement.influence is not None
+        return np.hstack([measurement.influence, measurement.mixing["frobenius"]]).astype(np.float64)
 
     return {network.name: partial(measure, network) for network in of_study}

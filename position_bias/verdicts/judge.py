@@ -51,7 +51,7 @@ KEYS = (
 )
 
 ENOUGH = 30  # resamples of fewer spread too little for plain percentiles
-GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
+INTERVAL = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
 
 
@@ -106,15 +106,15 @@ def percentiles(n: int) -> Estimator:
     return estimate
 
 
-def given(n: int, *, known: bool = False) -> Estimator:
-    """Make the estimator of what was estimated before, over `n` units.
+def own_interval(n: int, *, known: bool = False) -> Estimator:
+    """Make the estimator that takes a value with its own interval, which were estimated before over `n` units.
 
-    The values that it is given are the value and the ends of its interval, by the names of GIVEN. `known` says that
+    The values that it is given are the value and the ends of its interval, by the names of INTERVAL. `known` says that
     these ends are known numbers, as in `Estimate`.
     """
 
     def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-        value, low, high = (float(values.loc[name]) for name in GIVEN)
+        value, low, high = (float(values.loc[name]) for name in INTERVAL)
         return Estimate(value, low, high, n, known=known)
 
     return estimate
@@ -169,9 +169,9 @@ class Statistic:
     # what the words fill in besides the setting, and by the names of networks what they call these; no key
     wording: Mapping[str, object] = field(default_factory=dict)
     # what columns were trained or measured on: names of each, or one name that stands before that of each column
-    of: Mapping[str, Sequence[str]] | str = ""
+    networks_behind: Mapping[str, Sequence[str]] | str = ""
     # network -> whether each of its units was seen before; a unit that is none of its own does not count as left out
-    seen: Mapping[str, pd.Series] = field(default_factory=dict)
+    seen_units: Mapping[str, pd.Series] = field(default_factory=dict)
 
 
 def judge(
@@ -223,7 +223,7 @@ def _values_of_new_units(values: pd.Series, units: Sequence[pd.Series]) -> tuple
 def _row(statistic: Statistic, prediction: Prediction, values: pd.Series, level: float) -> dict[str, object]:
     """Return the row of one prediction of a statistic, as `judge` yields it, from the `values` of its units."""
     network, other = prediction.network, prediction.other
-    units = [statistic.seen[name] for name in (network, other) if name in statistic.seen]
+    units = [statistic.seen_units[name] for name in (network, other) if name in statistic.seen_units]
     for marks in units:
         values = values[values.index.isin(marks.index)]
     values, seen_count = _values_of_new_units(values, units)
@@ -260,10 +260,10 @@ def _row(statistic: Statistic, prediction: Prediction, values: pd.Series, level:
 
 def _networks_behind(statistic: Statistic, columns: Sequence[str]) -> list[str]:
     """What was trained or measured for some columns of a statistic, each once; nothing where it was worked out."""
-    if isinstance(statistic.of, str):
+    if isinstance(statistic.networks_behind, str):
         model = [str(statistic.setting["model"])] if "model" in statistic.setting else []
-        return [f"{statistic.of}/{name}" for name in columns] if statistic.of else model
-    return [*dict.fromkeys(name for column in columns for name in statistic.of.get(column, ()))]
+        return [f"{statistic.networks_behind}/{name}" for name in columns] if statistic.networks_behind else model
+    return [*dict.fromkeys(name for column in columns for name in statistic.networks_behind.get(column, ()))]
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:

@@ -45,10 +45,10 @@ def test_members_that_nobody_wants_are_counted(monkeypatch, path):
     packed = archive(YAML | {path: bytes(2000)})
     assert len(packed) < 1000
     with refused(ADDRESS, "1000 bytes"):
-        sources.unpacked(ADDRESS, packed)
+        sources.unpack(ADDRESS, packed)
 
 
 def test_members_without_content_are_counted(monkeypatch):
-    monkeypatch.setattr(sources, "MOST", 50)
+    monkeypatch.setattr(sources, "MOST_FILES", 50)
     with refused(ADDRESS, "50 files"):
-        sources.unpacked(ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))
+        sources.unpack(ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))

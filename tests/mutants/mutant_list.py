@@ -484,8 +484,8 @@ PROPOSITIONS = [
     *_of(
         "structural-assumption-needed",
         structural_checks_theory,
-        ("the upper layer twice, which is monotone", "BROKEN", lambda right: right[[1, 1]]),
-        ("the layers in reverse order", "BROKEN", lambda right: right[::-1]),
+        ("the upper layer twice, which is monotone", "NOT_MONOTONE", lambda right: right[[1, 1]]),
+        ("the layers in reverse order", "NOT_MONOTONE", lambda right: right[::-1]),
     ),
     *_of(
         "structural-lemma-5-4-ii",

@@ -123,7 +123,7 @@ def test_every_table_has_the_scale_of_the_paper_and_few_digits(made):
 
 def test_what_is_decided_stands_in_a_row_for_each_model_and_data_set():
     """Numbers of the statistics as kept, for falcon-rw-7b on FineWeb-Edu."""
-    table = shapes.decided(pd.read_csv(KEPT / "statistics.csv"))
+    table = shapes.judged_values(pd.read_csv(KEPT / "statistics.csv"))
     assert len(table) == 15
     row = table.set_index(["model", "dataset"]).loc["falcon-rw-7b", "fineweb-edu"]
     assert row["first / middle of (c)"] == pytest.approx(0.878, abs=5e-4)

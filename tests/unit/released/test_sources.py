@@ -56,7 +56,7 @@ def test_archives_of_the_same_files_have_one_fingerprint_however_they_are_packed
     reordered = dict(reversed(YAML.items()))
     packed = archive(YAML), archive(reordered, folder="other-name"), archive(YAML | OTHERS, mode="w:xz")
     assert len(set(packed)) == 3
-    assert {sources.fingerprint(sources.unpacked(ADDRESS, one)) for one in packed} == {sources.fingerprint(YAML)}
+    assert {sources.fingerprint(sources.unpack(ADDRESS, one)) for one in packed} == {sources.fingerprint(YAML)}
 
 
 def test_a_fingerprint_is_the_sha256_of_paths_lengths_and_contents_in_order_of_the_paths():
@@ -69,7 +69,7 @@ def test_a_fingerprint_is_the_sha256_of_paths_lengths_and_contents_in_order_of_t
 def test_nothing_of_an_archive_leaves_its_place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outside = {"../../escaped.yaml": b"1", "config/rollout/alibi/../../../../escaped.yaml": b"2"}
-    contents = sources.unpacked(ADDRESS, archive(YAML | outside))
+    contents = sources.unpack(ADDRESS, archive(YAML | outside))
     assert YAML.items() <= contents.items()
     assert list(tmp_path.rglob("*")) == []
     assert not (tmp_path.parent / "escaped.yaml").exists()
@@ -143,4 +143,4 @@ def test_an_archive_may_not_grow_without_bound(online, monkeypatch):
     with refused(ADDRESS, "20 bytes"):
         sources.read(ADDRESS, "0" * 64)
     with refused(ADDRESS, "20 bytes"):
-        sources.unpacked(ADDRESS, archive(YAML))
+        sources.unpack(ADDRESS, archive(YAML))

@@ -8,7 +8,7 @@ import pytest
 
 from position_bias.released.models import DATASETS, MODELS
 from position_bias.structural import checks
-from position_bias.structural.checks import OF_DECODERS, SEEN, SINK
+from position_bias.structural.checks import EARLY_DECODERS, OF_DECODERS, SINK_CLAIMS
 from position_bias.verdicts.judge import KEYS, percentiles, student
 from position_bias.verdicts.scorecard import by_scale
 from tests.graphs import CLAIMS as REGISTERED
@@ -109,8 +109,8 @@ def few_replicates():
 
 def test_a_difference_is_taken_replicate_by_replicate():
     """The middle half of three values ends half way between the outer ones and the one between them."""
-    found = checks.compared(few_replicates(), 0.5, [("s", "b", "a"), ("s", "a", "none")])
-    assert list(found) == checks.COMPARED
+    found = checks.variant_differences(few_replicates(), 0.5, [("s", "b", "a"), ("s", "a", "none")])
+    assert list(found) == checks.DIFFERENCES
     assert (found[[*LABELS]] == pd.Series(LABELS)).all(axis=None)
     measured = found[["variant", "minus", "estimator", "value", "low", "high"]]
     assert list(measured.itertuples(index=False, name=None)) == [
@@ -209,7 +209,8 @@ def test_of_a_long_training_the_last_step_speaks_of_claims(last, verdict):
     steps = {step: replicates(first).assign(checkpoint=f"seed0/step{step}") for step in (0, 90)}
     steps[1000] = replicates(last).assign(checkpoint="seed0/step1000")
     evidence = pd.concat(
-        checks.compared(of_step, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD)) for of_step in steps.values()
+        checks.variant_differences(of_step, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD))
+        for of_step in steps.values()
     ).assign(scale="longer")
     found = pd.concat(checks.on_long_trainings([evidence], PREDICTED))
     ended = found["setting"].str.contains("step1000")
@@ -224,7 +225,7 @@ def test_of_a_long_training_the_last_step_speaks_of_claims(last, verdict):
 def test_models_that_nobody_had_seen_untrained_can_confirm():
     first = replicates(papers_world()).assign(checkpoint="seed40/step0")
     steps = pd.concat([first, first.assign(checkpoint="seed40/step9", value=1 - first["value"])])
-    kept = checks.compared(steps, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD)).assign(scale="longer")
+    kept = checks.variant_differences(steps, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD)).assign(scale="longer")
     for model, seen in (("bloom", True), ("bloom-1000", False)):
         rows = pd.concat(checks.on_long_trainings([kept.assign(model=model)], PREDICTED))
         untrained = rows[rows["claim"] == "structural-untrained"]
@@ -504,10 +505,10 @@ def test_later_claims_count_every_decoder_as_seen(model):
 
 def test_a_decoder_seen_before_speaks_of_every_claim():
     """Its rows say that it was seen: the scorecard lets them contradict a claim, and not confirm it."""
-    found = judged_decoders(decoder(SEEN[0]))
+    found = judged_decoders(decoder(EARLY_DECODERS[0]))
     assert set(found["claim"]) == set(judged_decoders(decoder("new"))["claim"])
     assert (found["n"] > 0).all()
-    new = found["statistic"].str.startswith(SINK)
+    new = found["statistic"].str.startswith(SINK_CLAIMS)
     assert (found["seen_before"][~found["statistic"].str.contains("W to|share") & ~new] == 20).all()
     assert ((found["seen_before"] > 0) == ~new).all()
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from position_bias.structural import checks, curve
-from position_bias.structural.checks import CURVE
+from position_bias.structural.checks import CURVE_CLAIMS
 from position_bias.workflow import calls
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
@@ -112,7 +112,7 @@ def test_everything_that_is_predicted_of_what_moves_is_measured(values):
         (name, row.network, row.other)
         for name, of_name in PREDICTED.items()
         for row in of_name
-        if name.startswith(CURVE)
+        if name.startswith(CURVE_CLAIMS)
     }
     measured = rows[rows["n"] > 0]
     assert set(measured[["statistic", "network", "other"]].itertuples(index=False, name=None)) == asked

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from position_bias.structural import checks, pretrained
-from position_bias.structural.checks import CURVE, OURS, SEEN_BEFORE, SINK, THEIRS
+from position_bias.structural.checks import CURVE_CLAIMS, OUR_CLAIMS, PAPER_CLAIMS, SEEN_BEFORE, SINK_CLAIMS
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
 from position_card.measures import replacement
@@ -62,15 +62,17 @@ def test_everything_that_is_predicted_of_a_decoder_is_measured(tables):
         (name, row.network, row.other)
         for name, of_name in PREDICTED.items()
         for row in of_name
-        if name.startswith(tuple(set(SEEN_BEFORE) - {CURVE, SINK})) and row.item != "recall by place"
+        if name.startswith(tuple(set(SEEN_BEFORE) - {CURVE_CLAIMS, SINK_CLAIMS})) and row.item != "recall by place"
     }
     measured = rows[rows["n"] > 0]
     assert set(measured[["statistic", "network", "other"]].itertuples(index=False, name=None)) == asked
     assert (measured["left_out"] == 0).all()
     here = measured[measured["setting"].str.contains(f"one; n = {N}")].set_index(["statistic", "network", "other"])
-    assert here.loc[(f"{THEIRS}{FIRST}", "gradient", "")]["n"] == PROMPTS // 2
-    assert here.loc[(f"{OURS}{FIRST}", "gradient", "replacement")]["n"] == 3  # documents in which tokens were replaced
-    assert here.loc[(f"{OURS}W to influence", "half", "rotary")]["n"] == PROMPTS // 2
+    assert here.loc[(f"{PAPER_CLAIMS}{FIRST}", "gradient", "")]["n"] == PROMPTS // 2
+    assert (
+        here.loc[(f"{OUR_CLAIMS}{FIRST}", "gradient", "replacement")]["n"] == 3
+    )  # documents in which tokens were replaced
+    assert here.loc[(f"{OUR_CLAIMS}W to influence", "half", "rotary")]["n"] == PROMPTS // 2
 
 
 def test_values_are_those_of_the_formulas(tables, files):

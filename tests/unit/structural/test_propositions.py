@@ -163,15 +163,15 @@ def test_diagonal_content_of_one_sign_drifts_one_way(model):
 
 
 def test_each_proposition_fails_on_a_kernel_that_is_not_monotone():
-    lower, upper = checks_theory.BROKEN
+    lower, upper = checks_theory.NOT_MONOTONE
     assert monotonicity_violation(lower) == pytest.approx(0.9 - 0.05)
     assert monotonicity_violation(upper) == 0
     ones = np.ones(2)
     # From token 3, one layer leaves 0.9 on the first token; two leave 0.05 + 0.5 * 0.05 + 0.45 * 0.9.
-    assert primacy_drift(checks_theory.BROKEN, ones)[0, 0] == pytest.approx(0.48 - 0.9)
+    assert primacy_drift(checks_theory.NOT_MONOTONE, ones)[0, 0] == pytest.approx(0.48 - 0.9)
     # With lambda = 0.1 in the upper layer, that layer keeps 0.9 of what one layer leaves.
-    assert residual_drift(checks_theory.BROKEN, np.array([1, 0.1]), ones)[0] == pytest.approx(0.9 * (0.48 - 0.9))
-    heads, above = checks_theory.BROKEN[:, None], np.array([0.0, 1.0])
+    assert residual_drift(checks_theory.NOT_MONOTONE, np.array([1, 0.1]), ones)[0] == pytest.approx(0.9 * (0.48 - 0.9))
+    heads, above = checks_theory.NOT_MONOTONE[:, None], np.array([0.0, 1.0])
     assert positional_drift(heads, above[:, None, None, None] * np.arange(3), ones).min() < -0.1
     assert content_drift(heads, above[:, None], ones).min() < -0.1
 
@@ -327,7 +327,7 @@ def test_rowwise_dominance_is_dominance_after_a_step_from_any_distribution(drawn
 
 
 def test_a_kernel_that_is_not_monotone_breaks_the_lemmas():
-    kernel = checks_theory.BROKEN[0]
+    kernel = checks_theory.NOT_MONOTONE[0]
     assert monotonicity_violation(kernel) > 0.8
     assert np.diff(kernel @ np.array([1.0, 0, 0])).max() > 0.8  # a falling vector rises
 
@@ -404,11 +404,11 @@ def test_every_prediction_of_theory_holds():
 
 
 def test_a_comparison_is_judged_by_its_largest_violation_and_shows_its_largest_effect():
-    found = checks_theory._compared("drift", [np.array([[0.3, -0.2]]), np.array([0.1])])
+    found = checks_theory._violation("drift", [np.array([[0.3, -0.2]]), np.array([0.1])])
     assert found.table.to_dict("records") == [{"violation": 0.2, "effect": 0.3}]
     below = SimpleNamespace(relation="<", bound=0)
     assert found.estimate(found.table["violation"], below, 0.9)[:4] == (0.2, 0.2, 0.2, 3)
-    kept = checks_theory._compared("drift", [np.array([0.3, 0.2])])
+    kept = checks_theory._violation("drift", [np.array([0.3, 0.2])])
     assert kept.table.to_dict("records") == [{"violation": 0, "effect": 0.3}]
 
 

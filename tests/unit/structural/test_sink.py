@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from position_bias.structural import sink, sink_parts
-from position_bias.structural.checks import OF_DECODERS, SINK, on_decoders
+from position_bias.structural.checks import OF_DECODERS, SINK_CLAIMS, on_decoders
 from position_bias.verdicts.judge import ESTIMATE
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
@@ -69,10 +69,10 @@ def test_the_table_has_ends_over_the_middle_in_both_conditions(values):
 
 def test_everything_that_is_predicted_of_a_held_norm_is_judged(values):
     judged = on_decoders([values], PREDICTED, 0.95)
-    judged = judged[judged["statistic"].str.startswith(SINK) & (judged["n"] > 0)]
-    asked = {(name, row.network) for name, rows in PREDICTED.items() for row in rows if name.startswith(SINK)}
+    judged = judged[judged["statistic"].str.startswith(SINK_CLAIMS) & (judged["n"] > 0)]
+    asked = {(name, row.network) for name, rows in PREDICTED.items() for row in rows if name.startswith(SINK_CLAIMS)}
     assert set(judged[["statistic", "network"]].itertuples(index=False, name=None)) == asked
-    assert len(judged) == len([row for name, rows in PREDICTED.items() for row in rows if name.startswith(SINK)])
+    assert len(judged) == len([row for name, rows in PREDICTED.items() for row in rows if name.startswith(SINK_CLAIMS)])
     by_claim = judged[judged["claim"] == "structural-sink"].set_index("network")
     assert by_claim["verdict"].to_dict() == {"gradient, held norm": "holds", "recall, held norm": "holds"}
     assert set(judged["seen_before"]) == {0}

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from position_bias.verdicts.judge import GIVEN, Statistic, given, judge, table
+from position_bias.verdicts.judge import INTERVAL, Statistic, judge, own_interval, table
 from position_bias.verdicts.registry import Claim, Prediction
 
 ABOVE = (">", 0.0, 0.01)
@@ -15,8 +15,10 @@ CLAIM = Claim(
 
 def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2", model=""):
     asked = Prediction("emergence", item, claim, quantity, "", *prediction, item, quantity, "Section 5")
-    ends = pd.DataFrame({quantity: [measured, measured - half, measured + half]}, index=GIVEN)
-    (found,) = judge([Statistic(item, ends, {"model": model} if model else {}, estimate=given(n))], {item: [asked]})
+    ends = pd.DataFrame({quantity: [measured, measured - half, measured + half]}, index=INTERVAL)
+    (found,) = judge(
+        [Statistic(item, ends, {"model": model} if model else {}, estimate=own_interval(n))], {item: [asked]}
+    )
     return found
 
 

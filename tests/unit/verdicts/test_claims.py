@@ -107,7 +107,7 @@ def structural_rows(config):
     shifts = pd.DataFrame([{**labels, "share": 0.98, "low": 0.97, "high": 0.99} for labels in everywhere])
     predicted, scale = predictions(PREDICTED, "structural"), config["scale"]
     of_structure = structural_checks.on_content(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, predicted, scale)
-    occasions = (structural_checks.DURING_TRAINING, structural_checks.UNTRAINED)
+    occasions = (structural_checks.DURING_TRAINING, structural_checks.BEFORE_TRAINING)
     before = [structural_checks.on_rollouts(of, predicted, scale, LEVEL, at) for of in young for at in occasions]
     elsewhere = pd.concat(map(replicates, everywhere))
     long = pd.concat(map(replicates, measurements(config, "long", config["measure"]["datasets"])))

@@ -205,7 +205,7 @@ def test_seen_units_are_counted_where_they_have_a_value(tmp_path):
     """Seed 8 was seen of both networks, but has no value of b; seed 1 is in no table, and seed 5 is none of a."""
     seen = {"a": pd.Series([True, True, False], [8, 1, 3]), "b": pd.Series([True, True, False], [8, 3, 5])}
     rows = (predicted(), predicted(network="b"), predicted(other="b"), predicted(network="c"))
-    found = judged(tmp_path, Statistic("gap", TABLE, seen=seen), rows=rows)
+    found = judged(tmp_path, Statistic("gap", TABLE, seen_units=seen), rows=rows)
     assert [row["seen_before"] for row in found] == [1, 1, 1, 0]
     assert [(row["n"], row["left_out"]) for row in found] == [(2, 0), (2, 1), (1, 1), (0, 3)]
 
@@ -219,7 +219,7 @@ def test_seen_seeds_are_left_out_where_five_others_have_a_value(last, expected, 
     seeds = pd.Index(range(1, last + 1), name="seed")
     table = pd.DataFrame({"a": seeds.where(seeds != 4), "b": 0.0}, index=seeds).astype(float)
     seen = {"a": pd.Series(seeds == 1, seeds), "b": pd.Series(seeds == 2, seeds)}
-    (row,) = judged(tmp_path, Statistic("gap", table, seen=seen), rows=[predicted(other="b")])
+    (row,) = judged(tmp_path, Statistic("gap", table, seen_units=seen), rows=[predicted(other="b")])
     assert [row[name] for name in ("n", "seen_before", "measured", "left_out")] == pytest.approx(expected)
 
 
@@ -228,7 +228,7 @@ def test_a_seed_that_was_seen_is_left_out_of_all_its_values(tmp_path):
     index = pd.MultiIndex.from_product([("first", "last"), range(7)], names=["pair", "seed"])
     table = pd.DataFrame({"a": np.arange(14.0)}, index=index)
     seen = {"a": pd.Series([seed < 2 and pair == "first" for pair, seed in index], index)}
-    (row,) = judged(tmp_path, Statistic("gap", table, seen=seen), rows=[predicted()])
+    (row,) = judged(tmp_path, Statistic("gap", table, seen_units=seen), rows=[predicted()])
     assert (row["n"], row["seen_before"], row["measured"]) == (10, 0, 7.5)
 
 
