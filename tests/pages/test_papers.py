@@ -226,7 +226,7 @@ def test_what_pages_need_is_kept_of_a_finished_run(tmp_path):
     made = [path for job in jobs("all") for path in job.output if re.fullmatch(r"figures/\w+/\w+\.png", path)]
     for path in made:
         (results / path).parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (3200, 800), "white").save(results / path)
+        Image.new("RGB", (3200, 80), "white").save(results / path)
     with refused("scorecard.csv is not there", "snakemake all"):
         papers.keep(results, docs)
     assert old.exists()
@@ -238,7 +238,7 @@ def test_what_pages_need_is_kept_of_a_finished_run(tmp_path):
     assert (docs / "comparisons.csv").read_text() == "comparisons"
     assert (docs / "tables/table2.csv").read_text() == "structural/table2"
     for path in made:
-        for folder, size in (("", (1600, 400)), ("small", (160, 40))):
+        for folder, size in (("", (1600, 40)), ("small", (160, 4))):
             paper, name = Path(path).parts[1:]
             with Image.open(docs / "images" / paper / folder / name) as image:
                 assert image.size == size

@@ -67,7 +67,7 @@ EMERGENCE = Kind(
     f"logs/{STUDY}.log",
     tuple(f"results/{STUDY}/{name}" for name in ("weights.safetensors", "curves.parquet")),
 )
-KINDS = {  # the first has the engine of the others
+KINDS = {
     "emergence": EMERGENCE,
     "layernorm": Kind(
         "checkpoints/layernorm/pre-layer",
@@ -77,7 +77,9 @@ KINDS = {  # the first has the engine of the others
     "postnorm": postnorm_kind("set-complement-16", "tests", "history"),
     "postnorm, averaged": postnorm_kind("averaging", "tests"),
 }
-OFTEN = pytest.mark.all("kills of wings that share an engine, and at further moments, take two minutes")
+OFTEN = pytest.mark.all(
+    "kills within the workflow take three minutes; each engine that is interrupted is a test of its own"
+)
 
 # Python runs this module first in every process. WHEN has a file, or the folder of checkpoints; which replacement of
 # it, or of files within; and what happens then.
@@ -138,9 +140,8 @@ def assert_whole(project, built, kind):
     assert [path for folder in ("results", "checkpoints") for path in (project.root / folder).rglob(".*.part*")] == []
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if kind is EMERGENCE else OFTEN) for name, kind in KINDS.items()]
-)
+@OFTEN
+@pytest.mark.parametrize("name", KINDS)
 def test_a_killed_job_resumes_as_the_page_says(built, mine, disturbed, name):
     kind = KINDS[name]
     arguments = kind.forget(mine)

@@ -155,6 +155,7 @@ def test_an_edit_of_the_library_makes_again_what_runs_it_and_nothing_else(mine, 
     assert mine.planned() == planned
 
 
+@pytest.mark.all("what Snakemake itself offers is planned four times")
 def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
     mine.edit(FIGURES, "for mixing in every) / 2)", "for mixing in every) / 3)")
     assert "Params have changed" in mine.snakemake("figures/structural/fig4.pdf -n --cores 1")
@@ -212,6 +213,7 @@ def test_what_is_new_or_longer_leaves_alone_what_is_finished(mine):
     assert planned["prompts"] == 1
 
 
+@pytest.mark.all("a figure is drawn once more")
 def test_another_width_draws_the_figures_again_and_nothing_else(mine):
     mine.configure({"figures": {"width": 3.3, "transparent": True}})
     assert mine.planned() == EVERY_FIGURE
@@ -229,6 +231,7 @@ def test_an_edited_prediction_is_judged_and_simulates_nothing(mine):
     assert not planned & {"layernorm_theory", "layernorm_simulate", "layernorm_random_weights"}
 
 
+@pytest.mark.all("five plans")
 def test_a_study_may_leave_networks_out_and_nothing_makes_the_figures_that_show_them(fresh):
     without = "--config emergence='{networks: {plain: [causal/rope], ends: []}}'"
     assert fresh.planned(f"figures/emergence/fig4.pdf {without}") == {
@@ -301,6 +304,7 @@ def test_the_scorecard_ends_with_its_counts_and_its_figure_does_not(mine):
     assert counts.splitlines()[0] not in mine.snakemake("figures/scorecard.pdf --cores 1")
 
 
+@pytest.mark.all("four plans")
 def test_a_model_of_figure_1_need_not_be_measured(fresh):
     for measured, shown, missing in (("falcon", "fig2", "fig1"), ("bloom", "fig1", "fig2")):
         fewer = f"--config measure='{{models: [{measured}]}}'"
