@@ -160,7 +160,7 @@ def fresh(tmp_path_factory):
 
 def stand_in(directory):
     """Write a small decoder with a tokenizer, which takes the place of the pretrained one."""
-    from position_card.models import tokens
+    from position_card.texts import tokens
     from tests.ggufs import small
 
     small("llama", vocab_size=1000).save_pretrained(directory)

@@ -24,9 +24,9 @@ from position_card.core.runtime import InputError
 from position_card.measures.measure import measure_decoder
 from position_card.models import families
 from position_card.models.opening import decoder_fault
-from position_card.models.tokens import TokenIds
 from position_card.probe.layout import find_layout
 from position_card.rollout.measurement import Floats
+from position_card.texts.tokens import TokenIds
 from tools import decoders
 
 COLUMNS = ("type", "class", "outcome", "line", "update", "order", "positions", "windows", "rollouts")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from position_card.card.sentences import listed, recall_material
 from position_card.card.subject import Subject
-from position_card.card.texts import PromptSet
 from position_card.measures import replacement
 from position_card.measures.cost import BYTES, PROCESS, operations_per_second, taken
+from position_card.texts.prompts import PromptSet
 
 TRIAL = 5  # times that the first context of recall is read, to find the cheapest way to ask about it
 

@@ -24,9 +24,9 @@ from position_card.measures import documents
 from position_card.measures.cost import operations_per_second
 from position_card.measures.documents import Answer, Prompt, Reader
 from position_card.models import opening
-from position_card.models.tokens import encoded, special_tokens
 from position_card.texts.chat import ChatTemplate, chat_frames, plain_frames
 from position_card.texts.records import ALONE, CLOSED, DOCUMENTS, FEWEST, Record, Records
+from position_card.texts.tokens import encoded, special_tokens
 
 TOO_LONG = "more tokens than the model takes"
 PLACE_COLUMNS = ("record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "reply")

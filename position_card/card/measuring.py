@@ -30,11 +30,12 @@ from position_card.measures.cost import BYTES, duration, require_room
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
-from position_card.models.tokens import TokenIds
 from position_card.probe.measurable import measurable
 from position_card.rollout.passages import WORDS, places
 from position_card.texts.chat import ChatTemplate
+from position_card.texts.prompts import LEAST, PromptSet, draw_prompts
 from position_card.texts.records import read_records
+from position_card.texts.tokens import TokenIds
 
 GRADIENTS = "gradients"  # with lambda, attention and losses
 EVERY = 8  # prompts, after which a measurement is kept
@@ -67,7 +68,7 @@ class CardOptions:
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that no card can be measured with."""
-        whole = [("lengths", n, opening.SHORTEST) for n in self.lengths] + [("prompts", self.prompts, texts.LEAST)]
+        whole = [("lengths", n, opening.SHORTEST) for n in self.lengths] + [("prompts", self.prompts, LEAST)]
         whole += [(name, getattr(self, name) or 0, 0) for name in ("replace", "recall", "tokens_per_batch", "seed")]
         for name, value, least in whole:
             if not isinstance(value, int) or value < least:
@@ -93,7 +94,7 @@ class CardPlan:
 
     subject: Subject
     options: CardOptions
-    prompts: Mapping[int, texts.PromptSet]  # by length
+    prompts: Mapping[int, PromptSet]  # by length
     at_once: Mapping[int, int]  # tokens, by length
     target: str | int  # what influence is the gradient of, a token by its id
     replacement_prompts: int  # of the longest length
@@ -140,7 +141,7 @@ def plan_card(
         announce(f"{name}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
     documents = list(texts.first_characters(texts.CHARACTERS, documents))
     target, target_in_words = find_target(options.target, tokenizer)
-    prompts = texts.draw_prompts(documents, tokenizer, subject.before, fitting, options.prompts, options.seed)
+    prompts = draw_prompts(documents, tokenizer, subject.before, fitting, options.prompts, options.seed)
     recomputed = options.activation_checkpointing
     at_once = {
         n: options.tokens_per_batch or size.batch(n, subject.precision, subject.device, recomputed=recomputed)

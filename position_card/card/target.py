@@ -3,7 +3,7 @@
 from tokenizers import Tokenizer
 
 from position_card.core.runtime import InputError
-from position_card.models.tokens import encoded
+from position_card.texts.tokens import encoded
 
 TARGETS = {
     "p": "the probability of the most likely next token",

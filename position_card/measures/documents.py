@@ -19,9 +19,9 @@ from transformers.cache_utils import Cache
 
 from position_card.core.runtime import InputError
 from position_card.measures import passes
-from position_card.models.tokens import encoded
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
+from position_card.texts.tokens import encoded
 
 PLACES = 5  # of the gold documents, where all rotations are not asked for
 

@@ -23,12 +23,12 @@ from transformers.cache_utils import Cache
 from position_card.core.runtime import InputError
 from position_card.measures import passes
 from position_card.measures.passes import Resumption, reuses
-from position_card.models.tokens import TokenIds, encoded
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
 from position_card.probe.streaming import with_streaming
 from position_card.rollout.parts import RecallScores
 from position_card.rollout.passages import WORDS, places, word_positions
+from position_card.texts.tokens import TokenIds, encoded
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
 PACKED = 512  # tokens of questions that stand in one row behind a context, at most

@@ -39,8 +39,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from position_card.core import devices
 from position_card.core.runtime import InputError, announce, log
 from position_card.models import families, files, gguf_header
-from position_card.models.tokens import TokenIds, failed
 from position_card.texts.chat import ChatTemplate
+from position_card.texts.tokens import TokenIds, failed
 
 modeling_gguf_pytorch_utils.tqdm = partial(modeling_gguf_pytorch_utils.tqdm, disable=True)  # progress is told by us
 for reports in ("modeling_utils", "distributed.tensor_parallel"):  # so are faults of weights, and in one line

@@ -1,12 +1,14 @@
 from pathlib import Path
 
 from position_card.core import artifacts, runtime
-from position_card.models import hub, tokens
+from position_card.models import data_sets, hub
+from position_card.texts import tokens
+from position_card.texts.prompts import sample_prompts
 
 with runtime.job(snakemake.log[0]):
     dataset, n = snakemake.wildcards.dataset, int(snakemake.wildcards.n)
-    prompts = tokens.sample_prompts(
-        tokens.texts(Path(snakemake.input.test).parent, "test"),
+    prompts = sample_prompts(
+        data_sets.texts(Path(snakemake.input.test).parent, "test"),
         tokens.open_tokenizer(hub.model_place(snakemake.input.tokenizer)),
         n,
         snakemake.params.prompts,

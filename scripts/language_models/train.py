@@ -6,13 +6,15 @@ import torch
 from position_bias.language_models import families, train
 from position_bias.workflow import resumable
 from position_card.core import artifacts, devices, provenance, runtime
-from position_card.models import tokens
+from position_card.models import data_sets
+from position_card.texts import tokens
+from position_card.texts.prompts import sample_prompts
 
 RECIPE = ("steps", "batch", "context", "learning_rate", "warmup", "weight_decay", "clip")
 
 
 def texts(paths, split):
-    return (text for path in paths for text in tokens.texts(Path(path).parent, split))
+    return (text for path in paths for text in data_sets.texts(Path(path).parent, split))
 
 
 params, model, seed = snakemake.params, snakemake.wildcards.model, int(snakemake.wildcards.seed)
@@ -20,7 +22,7 @@ path = ("training", model, f"seed{seed}")  # outside the outputs, which a rerun 
 with resumable.job(snakemake, *path) as place:
     numbers = params.training
     tokenizer = tokens.open_tokenizer(Path(snakemake.input.tokenizer))
-    held_out = tokens.sample_prompts(
+    held_out = sample_prompts(
         texts(snakemake.input.test, "test"),
         tokenizer,
         numbers["context"],

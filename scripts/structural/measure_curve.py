@@ -7,8 +7,9 @@ import transformers
 from position_bias.workflow import resumable
 from position_card.core import artifacts, runtime
 from position_card.measures import passes, replacement
-from position_card.models import hub, opening, tokens
+from position_card.models import data_sets, hub, opening
 from position_card.rollout.parts import eighths, words
+from position_card.texts.prompts import sample_prompts
 
 KEPT_AFTER = 4  # documents
 
@@ -21,9 +22,9 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     model = opening.open_decoder_or_copy(
         source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
     )
-    texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
+    texts = data_sets.texts(Path(snakemake.input.texts).parent, "test")
     seeds = [runtime.seed(params.seed, kind, params.dataset, n) for kind in ("curve", "curve donors")]
-    drawn = tokens.sample_prompts(texts, tokenizer, n, params.documents, "one", seeds[0], before=before)
+    drawn = sample_prompts(texts, tokenizer, n, params.documents, "one", seeds[0], before=before)
     prompts = drawn.tokens[: params.measured]
     donors = replacement.donors(drawn.tokens, params.donors, seeds[1])[: params.measured]
     windows = [*words(n, len(before)), *eighths(n, len(before))]

@@ -7,8 +7,9 @@ from position_card.core import artifacts, runtime
 from position_card.measures import replacement
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
-from position_card.models import hub, opening, tokens
+from position_card.models import data_sets, hub, opening
 from position_card.rollout import measurement
+from position_card.texts.prompts import sample_prompts
 
 wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
 path = ("measure", wildcards.model, wildcards.checkpoint)
@@ -26,8 +27,8 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     def sampled(dataset, n, count):
         """Prompts of n tokens, those that the tokenizer puts first among them."""
         seed = runtime.seed(params.seed, "prompts", dataset, n)
-        texts = tokens.texts(folders[dataset], "test")
-        return tokens.sample_prompts(texts, tokenizer, n, count, "every", seed, before=before)
+        texts = data_sets.texts(folders[dataset], "test")
+        return sample_prompts(texts, tokenizer, n, count, "every", seed, before=before)
 
     for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
         prompts, documents = sampled(dataset, n, count)

@@ -6,7 +6,7 @@ from position_bias.workflow import resumable
 from position_card.core import artifacts, runtime
 from position_card.measures import recall
 from position_card.measures.passes import Resumption
-from position_card.models import hub, opening, tokens
+from position_card.models import data_sets, hub, opening
 
 wildcards, params = snakemake.wildcards, snakemake.params
 n, path = int(wildcards.n), ("measure", "recall", wildcards.model, wildcards.n)
@@ -14,7 +14,7 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     model = opening.open_decoder(source, place.device, positions=params.positions)
-    texts = list(tokens.texts(Path(snakemake.input.texts).parent, "test"))
+    texts = list(data_sets.texts(Path(snakemake.input.texts).parent, "test"))
     words = recall.common_words(texts, tokenizer, n, params.cue)
     drawn_by = runtime.seed(params.seed, "contexts", n)
     prose = recall.prose(texts, tokenizer, n)

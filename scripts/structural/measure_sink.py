@@ -7,7 +7,8 @@ from position_bias.workflow import resumable
 from position_card.core import artifacts, runtime
 from position_card.measures import recall
 from position_card.measures.passes import Resumption, in_parts
-from position_card.models import hub, opening, tokens
+from position_card.models import data_sets, hub, opening
+from position_card.texts.prompts import sample_prompts
 
 wildcards, params = snakemake.wildcards, snakemake.params
 with resumable.job(snakemake, "measure", "sink", wildcards.model, gpus=params.gpus) as place:
@@ -15,9 +16,9 @@ with resumable.job(snakemake, "measure", "sink", wildcards.model, gpus=params.gp
     tokenizer, before = opening.open_tokenizer(source)
     model = opening.open_decoder(source, place.device, positions=params.positions)
     folder = Path(snakemake.input.texts).parent
-    n, dataset, texts = params.tokens, folder.name, list(tokens.texts(folder, "test"))
+    n, dataset, texts = params.tokens, folder.name, list(data_sets.texts(folder, "test"))
     seeds = {of: runtime.seed(params.seed, of, dataset, n) for of in ("prompts", "donors")}
-    drawn = tokens.sample_prompts(texts, tokenizer, n, params.documents, "one", seeds["prompts"], before=before)
+    drawn = sample_prompts(texts, tokenizer, n, params.documents, "one", seeds["prompts"], before=before)
     prompts = drawn.tokens
     words = recall.common_words(texts, tokenizer, params.words, params.cue)
     drawn_by = runtime.seed(params.seed, "contexts", params.words)

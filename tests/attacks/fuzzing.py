@@ -80,7 +80,8 @@ def write_model(folder):
 def opened(target, folder):
     """Open what holds the changed file, as every measurement does first."""
     from position_card.core.runtime import InputError
-    from position_card.models import files, gguf_header, opening, tokens
+    from position_card.models import files, gguf_header, opening
+    from position_card.texts.prompts import windows
 
     started = time.monotonic()
     try:
@@ -90,7 +91,7 @@ def opened(target, folder):
             opening.open_decoder(folder / "small")
         elif FILES[target].startswith("small"):
             tokenizer, _ = opening.open_tokenizer(folder / "small")
-            list(tokens.windows([TOKENIZED], tokenizer, 2, "every"))
+            list(windows([TOKENIZED], tokenizer, 2, "every"))
         else:
             files.model_files(folder).shapes()
     except InputError as error:
@@ -162,7 +163,8 @@ def guide(target, seconds):
     import atheris
 
     with atheris.instrument_imports(include=["position_bias", "position_card"]):
-        from position_card.models import files, gguf_header, opening, tokens  # noqa: F401
+        from position_card.models import files, gguf_header, opening  # noqa: F401
+        from position_card.texts import prompts  # noqa: F401
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as corpus:
         write(Path(folder))
         shutil.copy(Path(folder, FILES[target]), corpus)

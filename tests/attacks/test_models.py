@@ -15,8 +15,9 @@ from tokenizers import Tokenizer, models
 from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T5Config, T5Model
 
 from position_card.measures.measure import measure_decoder
-from position_card.models import opening, tokens
+from position_card.models import opening
 from position_card.models.files import model_files
+from position_card.texts.prompts import windows
 from tests.ggufs import small
 from tests.refusals import refused
 
@@ -269,7 +270,7 @@ def test_a_text_that_no_tokenizer_takes_apart_ends_in_one_line(directory):
     tokenizer(model=WORDS)(directory)
     opened, _ = opening.open_tokenizer(directory)
     with refused(r"'b\n'"):
-        list(tokens.windows(["a", "b\n"], opened, 1, "every"))
+        list(windows(["a", "b\n"], opened, 1, "every"))
 
 
 BESIDE = ["consolidated.safetensors", "model-00001-of-00002.safetensors", "a.safetensors", "original/model.safetensors"]

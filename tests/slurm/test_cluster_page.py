@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from position_bias.language_models import families
-from position_card.models import tokens
-from position_card.texts import corpus
+from position_card.texts import corpus, tokens
 
 pytestmark = pytest.mark.all("the commands of docs/cluster.md on a real SLURM take a minute")
 PAGE = (Path(__file__).parents[2] / "docs/cluster.md").read_text()

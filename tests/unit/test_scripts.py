@@ -32,7 +32,9 @@ from position_card.core import artifacts, runtime
 from position_card.core.checkpoint import Place
 from position_card.measures import recall, replacement
 from position_card.measures.measure import PREDICTED, measure_decoder
-from position_card.models import opening, tokens
+from position_card.models import opening
+from position_card.texts import tokens
+from position_card.texts.prompts import preceded, sample_prompts
 from tests.ggufs import small
 
 ROOT = Path(__file__).parents[2]
@@ -172,7 +174,7 @@ def test_prompts_are_of_the_test_text(run, folder, texts, tokenizer, taken):
         wildcards={"dataset": "two", "n": "9"},
     )
     seed = runtime.seed(SEED, "prompts", "two", 9)
-    expected = tokens.sample_prompts(texts["two", "test"], tokenizer, 9, 5, taken, seed)
+    expected = sample_prompts(texts["two", "test"], tokenizer, 9, 5, taken, seed)
     assert artifacts.read_labels(folder / "prompts.safetensors") == {"dataset": "two", "n": 9}
     found = load_file(folder / "prompts.safetensors")
     for name, value in expected._asdict().items():
@@ -192,9 +194,7 @@ def test_a_model_learns_training_text_and_is_tested_on_other(run, folder, texts,
         takes={"family": "mpt", "architecture": ARCHITECTURE, "training": TRAINING},
         wildcards={"model": "mpt", "seed": "3"},
     )
-    held_out = tokens.sample_prompts(
-        split_texts(texts, "test"), tokenizer, 8, 5, "every", runtime.seed(3, "held out")
-    ).tokens
+    held_out = sample_prompts(split_texts(texts, "test"), tokenizer, 8, 5, "every", runtime.seed(3, "held out")).tokens
     found = pd.read_csv(folder / "loss.csv")
     of_test = found[found["split"] == "test"].set_index("step")["loss"]
     for step, kept in zip((0, 3), trained, strict=True):
@@ -254,7 +254,7 @@ def test_a_measurement_is_of_its_model_and_prompts_by_document(run, folder, toke
 def pretrained_prompts(texts, tokenizer, dataset, n, count):
     """Prompts that begin with the token that the tokenizer puts there."""
     seed = runtime.seed(SEED, "prompts", dataset, n)
-    drawn = tokens.sample_prompts(texts[dataset, "test"], tokenizer, n - 1, count, "every", seed)
+    drawn = sample_prompts(texts[dataset, "test"], tokenizer, n - 1, count, "every", seed)
     return np.hstack([np.zeros((count, 1), int), drawn.tokens]), drawn.documents
 
 
@@ -333,8 +333,8 @@ def test_words_and_eighths_move_in_one_prompt_of_each_document(
     if deviation:
         seed = runtime.seed(SEED, "pretrained", checkpoint)
         model = opening.open_untrained(folder / "pretrained", seed, tmp_path, initializer_range=deviation)
-    drawn = tokens.sample_prompts(texts["two", "test"], tokenizer, 16, 6, "one", runtime.seed(SEED, "curve", "two", 17))
-    prompts = tokens.preceded([0], drawn.tokens)
+    drawn = sample_prompts(texts["two", "test"], tokenizer, 16, 6, "one", runtime.seed(SEED, "curve", "two", 17))
+    prompts = preceded([0], drawn.tokens)
     others = replacement.donors(prompts, 2, runtime.seed(SEED, "curve donors", "two", 17))[:5]
     windows = [slice(1, 2), *(slice(5 + k, 6 + k) for k in (0, 2, 5, 7)), slice(16, 17)]
     windows += [slice(1 + 2 * eighth, 3 + 2 * eighth) for eighth in range(8)]
@@ -408,7 +408,7 @@ def test_a_decoder_is_measured_with_the_norm_of_its_first_token_held(run, folder
         wildcards={"model": "small"},
     )
     seed = runtime.seed(SEED, "prompts", "two", 16)
-    drawn = tokens.sample_prompts(texts["two", "test"], tokenizer, 15, 4, "one", seed)
+    drawn = sample_prompts(texts["two", "test"], tokenizer, 15, 4, "one", seed)
     words = recall.common_words(texts["two", "test"], tokenizer, 10, 2)
     contexts = recall.random_contexts(words, 10, 3, 2, runtime.seed(SEED, "contexts", 10))
     asked = (2, [0], 64, runtime.seed(SEED, "donors", "two", 16))

@@ -23,8 +23,8 @@ from tokenizers import Tokenizer, processors
 
 from position_bias.language_models import families
 from position_card.measures.measure import Quantities, measure_decoder
-from position_card.models import opening, tokens
-from position_card.texts import corpus
+from position_card.models import opening
+from position_card.texts import corpus, tokens
 from tests.ggufs import small
 from tests.hub import serve
 

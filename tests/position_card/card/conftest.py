@@ -13,8 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from position_card.card import command
 from position_card.drawing import style
 from position_card.measures import recall
-from position_card.models import tokens
-from position_card.texts import corpus
+from position_card.texts import corpus, tokens
 from tests import ggufs
 
 VOCABULARY = 300

@@ -19,7 +19,7 @@ import position_card
 from position_card.card import command, documents_measuring
 from position_card.card.documents_page import Documents
 from position_card.core import checkpoint
-from position_card.models import tokens
+from position_card.texts import tokens
 from tests import ggufs, hub
 from tests.records import CHATML, asked, chats, choices, write
 from tests.refusals import refused

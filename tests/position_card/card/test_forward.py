@@ -3,7 +3,7 @@
 import numpy as np
 
 from position_card import measure
-from position_card.card import texts
+from position_card.texts.prompts import draw_prompts
 from tests.position_card.card.conftest import llama
 
 LENGTHS, PROMPTS = (12, 24), 10
@@ -47,7 +47,7 @@ def forward(model, prompt):
 def test_lambda_of_a_card_is_that_of_a_forward_pass_in_numpy(own_tokenizer, prose):
     model = llama().eval()
     found = measure(model, own_tokenizer, prose, lengths=LENGTHS, prompts=PROMPTS, threads=1, replicates=30, replace=0)
-    prompts = texts.draw_prompts(prose, own_tokenizer, [], LENGTHS, PROMPTS, sample_seed=0)
+    prompts = draw_prompts(prose, own_tokenizer, [], LENGTHS, PROMPTS, sample_seed=0)
     layers = found.tables["layers"]
     for n in LENGTHS:
         expected = np.mean([forward(model, prompt) for prompt in prompts[n].tokens], axis=0)

@@ -15,7 +15,7 @@ import position_card
 from position_card import measure
 from position_card.card import command, questions
 from position_card.card.documents_page import Documents
-from position_card.models import tokens
+from position_card.texts import tokens
 from tests.records import CHATML
 
 CONTROLS = ("<|im_start|>", "<|im_end|>")

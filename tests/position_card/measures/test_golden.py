@@ -8,9 +8,10 @@ import pytest
 
 from position_card.measures import recall, replacement
 from position_card.measures.measure import Quantities, measure_decoder
-from position_card.models import opening, tokens
+from position_card.models import opening
 from position_card.rollout.statistics import wasserstein
 from position_card.rollout.variants import variants
+from position_card.texts import tokens
 from tests import needs
 from tests.golden import smollm2
 

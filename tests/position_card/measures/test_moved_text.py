@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from position_card.measures import replacement
-from position_card.models import opening, tokens
+from position_card.models import opening
 from position_card.rollout.parts import eighths, words
+from position_card.texts import tokens
 from tests import needs
 
 N, STEPS = 64, [0.01, 0.03, 0.1, 0.3, 1]

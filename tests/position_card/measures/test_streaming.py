@@ -11,9 +11,10 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from position_card.measures import kernels, recall, replacement
 from position_card.measures.measure import Quantities, measure_decoder
-from position_card.models import families, opening, tokens
+from position_card.models import families, opening
 from position_card.probe import long_layout, streaming
 from position_card.probe.streaming import Streaming
+from position_card.texts import tokens
 from tests import needs
 from tests.refusals import refused
 from tools import decoders, sweep

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from position_card.models import hub, tokens
+from position_card.models import data_sets, hub
 from tests.refusals import refused
 
 EXTRA = "data sets are read by the extra position-card[datasets], which this environment lacks"
@@ -49,8 +49,8 @@ def hub_data_set(monkeypatch, rows, stored="parquet"):
 
 
 def test_a_local_data_set_is_read_without_the_network(data_set, no_network):
-    assert list(tokens.texts(data_set, "train")) == ["one", "two"]
-    assert list(tokens.texts(str(data_set), "test")) == ["three"]
+    assert list(data_sets.texts(data_set, "train")) == ["one", "two"]
+    assert list(data_sets.texts(str(data_set), "test")) == ["three"]
 
 
 def emptied(folder):
@@ -77,7 +77,7 @@ REFUSED = {
 def test_a_data_set_without_the_texts_is_refused(spoil, asked, named, data_set, no_network):
     spoil(data_set)
     with refused(data_set, *named):
-        tokens.texts(data_set, **{"split": "train", **asked})
+        data_sets.texts(data_set, **{"split": "train", **asked})
 
 
 def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
@@ -87,7 +87,7 @@ def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
 
     monkeypatch.setattr(datasets, "load_dataset_builder", unreachable)
     with refused("'owner/name'", "'train'", "Couldn't reach"):
-        tokens.texts("owner/name", "train", "20231101.en", "a" * 40)
+        data_sets.texts("owner/name", "train", "20231101.en", "a" * 40)
 
 
 def test_a_hub_data_set_is_streamed_no_further_than_it_is_read(monkeypatch):
@@ -99,7 +99,7 @@ def test_a_hub_data_set_is_streamed_no_further_than_it_is_read(monkeypatch):
             yield {"text": f"document {i}"}
 
     hub_data_set(monkeypatch, rows)
-    found = tokens.texts("owner/name", "train")
+    found = data_sets.texts("owner/name", "train")
     assert [next(found), next(found)] == ["document 0", "document 1"]
     assert read == [0, 1]
 
@@ -116,7 +116,7 @@ def test_a_stream_that_is_closed_closes_what_it_reads(monkeypatch):
             closed.append(True)
 
     hub_data_set(monkeypatch, rows)
-    found = tokens.texts("owner/name", "train")
+    found = data_sets.texts("owner/name", "train")
     assert [next(found), next(found)] == ["document", "document"]
     assert not closed
     found.close()
@@ -140,24 +140,24 @@ def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, named)
 
     hub_data_set(monkeypatch, reading)
     with refused("'owner/name'", "'train'", named):
-        list(tokens.texts("owner/name", "train"))
+        list(data_sets.texts("owner/name", "train"))
 
 
 @pytest.mark.parametrize("splits", [False, True])
 def test_a_data_set_that_was_saved_to_disk_is_read(splits, tmp_path, no_network):
     saved = datasets.Dataset.from_dict({"text": ["one", "two"]})
     (datasets.DatasetDict(train=saved, test=saved) if splits else saved).save_to_disk(tmp_path / "saved")
-    assert list(tokens.texts(tmp_path / "saved", "train")) == ["one", "two"]
+    assert list(data_sets.texts(tmp_path / "saved", "train")) == ["one", "two"]
 
 
 def test_a_part_of_a_directory_is_the_folder_of_its_name(data_set, no_network):
-    assert list(tokens.texts(data_set.parent, "test", data_set.name)) == ["three"]
+    assert list(data_sets.texts(data_set.parent, "test", data_set.name)) == ["three"]
 
 
 def test_a_hub_data_set_in_archives_is_refused_unread(monkeypatch):
     hub_data_set(monkeypatch, list, "webdataset")
     with refused("'owner/name'", "'train'", "webdataset"):
-        tokens.texts("owner/name", "train")
+        data_sets.texts("owner/name", "train")
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -170,16 +170,16 @@ def test_compressed_lines_of_json_are_read_like_those_of_a_crawl(tmp_path, no_ne
     file.write_bytes(content[: len(content) // 2] if cut else content)
     if cut:
         with refused(tmp_path, "'train'"):
-            list(tokens.texts(tmp_path, "train"))
+            list(data_sets.texts(tmp_path, "train"))
     else:
-        found = list(tokens.texts(tmp_path, "train"))
+        found = list(data_sets.texts(tmp_path, "train"))
         assert len(found) == 5000
         assert found[8] == "document 8 x"
 
 
 def test_a_hub_data_set_without_network_is_one_line_at_once(unreachable):
     with refused("'someone/some-data'", "'train'"):
-        tokens.texts("someone/some-data", "train")
+        data_sets.texts("someone/some-data", "train")
 
 
 def test_datasets_is_told_that_there_is_no_network(unreachable):
