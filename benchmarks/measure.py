@@ -19,7 +19,7 @@ import torch
 
 from position_bias.language_models import families
 from position_card.core import runtime
-from position_card.measures.measure import PREDICTED, Quantities, measure_decoder
+from position_card.measures.measure import LOSS_TOKENS, Quantities, measure_decoder
 from position_card.measures.quantities import influence_and_loss
 
 ARCHITECTURE = {"layers": 12, "heads": 8, "hidden": 64, "initializer_range": 0.1}
@@ -38,7 +38,7 @@ def ratios(model, prompts):
 
     def bare():
         for part in torch.from_numpy(prompts).split(batch):
-            influence_and_loss(model, part, PREDICTED)
+            influence_and_loss(model, part, LOSS_TOKENS)
 
     def measuring():
         measure_decoder(model, prompts, BATCH_TOKENS, quantities=Quantities(content=True, gram=True))

@@ -101,7 +101,7 @@ def memory(megabytes):
 
 def gpus(stage, wanted=1):
     """GPUs that a job of a stage asks for: 0 where it will hold none, since a GPU limit must not throttle a laptop."""
-    requested = devices.requested(config, stage)
+    requested = devices.device_request(config, stage)
     if requested == "auto" and ELSEWHERE:
         return wanted
     return wanted if uses_gpu(requested) else 0

@@ -26,7 +26,7 @@ from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.accuracy_gaps import AS_RELEASED, Trainings
 from position_bias.emergence.runs import PRINTED_DEPTHS
 from position_bias.emergence.task import RetrievalTask, for_vocabulary
-from position_card.drawing.intervals import from_to, marked
+from position_card.drawing.intervals import from_to, line_with_marks
 from position_card.drawing.looks import (
     ENCODINGS,
     MASKS,
@@ -473,7 +473,9 @@ def _gaps_by_depth(axes: Axes, gaps: Gaps, depths: Sequence[int]) -> None:
         short, means = (table.sort_values("depth") for table in (of_pair.shorter, of_pair.longest))
         at, seeds = means["depth"] + offset * unit, of_pair.seeds
         mark: dict[str, Any] = {"linestyle": "-", "markersize": 3.5}
-        axes.plot(short["depth"] + offset * unit, short["gap"], **marked(pale_look(look), range(len(short))) | mark)
+        axes.plot(
+            short["depth"] + offset * unit, short["gap"], **line_with_marks(pale_look(look), range(len(short))) | mark
+        )
         _dots(axes, seeds["depth"] + (offset + 0.05) * unit, seeds, look.colour)  # beside the interval
         axes.plot(at, means["gap"], look.marker, color=look.colour, linewidth=0.9, zorder=3, **mark)
         _intervals(axes, at, means, look.colour)
@@ -492,7 +494,7 @@ def _long_curves(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot(by_seed.index, by_seed, color=look.colour, linewidth=0.4, alpha=0.5)
     for _, look, gaps in curves(table, "depth", looks):
         mean = gaps.groupby("iteration")["gap"].mean()
-        axes.plot(mean.index, mean, **marked(look._replace(width=1.4), _mark_places(len(mean))))
+        axes.plot(mean.index, mean, **line_with_marks(look._replace(width=1.4), _mark_places(len(mean))))
 
 
 def _ends(axes: Axes, ends: pd.DataFrame, by_seed: pd.DataFrame, short: pd.DataFrame) -> None:
@@ -519,7 +521,7 @@ def _mean_and_interval(axes: Axes, at: float, summary: pd.DataFrame, look: Look)
 def _points(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Look) -> None:
     """A thin line with a mark at each point, and bars, which one seed does not have."""
     _intervals(axes, at, table, look.colour)
-    axes.plot(at, table[value], **marked(look._replace(width=0.7), range(len(table))))
+    axes.plot(at, table[value], **line_with_marks(look._replace(width=0.7), range(len(table))))
 
 
 def _mark_places(points: int) -> list[int]:

@@ -17,7 +17,17 @@ from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.figures import mask_look, networks, pale, seeds_by_depth, setting
 from position_bias.emergence.runs import rounding_decides
 from position_card.core.artifacts import TensorFile
-from position_card.drawing.looks import CENTRE, DIVERGING, MASKS, REFERENCE, UNREAD, Look, depth_colour, legend, shades
+from position_card.drawing.looks import (
+    CENTRE,
+    DIVERGING,
+    HIDDEN_KEYS,
+    MASKS,
+    REFERENCE,
+    Look,
+    depth_colour,
+    legend,
+    shades,
+)
 from position_card.drawing.panels import panels
 from position_card.drawing.shown import draws
 from position_card.drawing.style import COLUMN, PAGE, TYPE
@@ -85,7 +95,7 @@ def maps(maps: TensorFile) -> Figure:
         label, 2 * side + 0.4, titles, rows, x="token read (key)", sharex=True, sharey=True, layout="compressed"
     )
     readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
-    colours = DIVERGING.with_extremes(bad=UNREAD)
+    colours = DIVERGING.with_extremes(bad=HIDDEN_KEYS)
     names, step = token_names(n), ceil(n * 1.3 * TYPE / 72 / side)
     for (kind, layer), axes in grid.items():
         doublings = np.log2(np.maximum(kinds[kind][layer] * readable, 2.0 ** (-2 * DOUBLINGS)))

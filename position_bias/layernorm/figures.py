@@ -22,7 +22,15 @@ from position_bias.language_models.names import shown_name
 from position_bias.layernorm.checks import AT_STEP_0, DECODERS, OF_HUB, RANDOM_WEIGHTS, recency_of_models
 from position_bias.verdicts.registry import PRETRAINED
 from position_card.core.artifacts import TensorFile, Tensors
-from position_card.drawing.intervals import band, counted, error_bars, from_to, marked, marks_by, over_seeds
+from position_card.drawing.intervals import (
+    band,
+    count_label,
+    error_bars,
+    from_to,
+    line_with_marks,
+    marks_by,
+    over_seeds,
+)
 from position_card.drawing.looks import (
     BLACK,
     BLUE,
@@ -106,7 +114,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
         for place, (alpha, look) in enumerate(looks.items()):
             curve = scores_of_last_query(maps[f"{norm}/{alpha:g}"][layer])
             keys, style = np.arange(1, len(curve) + 1), look._replace(marker=SHADE_MARKS[place % len(SHADE_MARKS)])
-            axes.plot(keys, curve, **marked(style, range(place, len(keys), len(keys) // 3 + 1)))
+            axes.plot(keys, curve, **line_with_marks(style, range(place, len(keys), len(keys) // 3 + 1)))
         axes.set_xticks([1, len(curve)])
         axes.yaxis.set_major_locator(MaxNLocator(4))
     figure.supylabel("score less mean of earlier keys")
@@ -226,7 +234,7 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
         axes.axhline(UNIFORM if quantity == "position" else 0, **NO_ORDER)
     for axes in [*grid.values()][-len(titles) :]:
         layer_axis(axes, table["layer"])
-    legend(figure, [look.entry(linewidth=0.6) for look in looks.values()], settings=counted(table))
+    legend(figure, [look.entry(linewidth=0.6) for look in looks.values()], settings=count_label(table))
     draws(figure, [f"{RANDOM_WEIGHTS}/{norm}" for norm in looks])
     return figure
 
@@ -263,7 +271,7 @@ def trained_decoders(table: pd.DataFrame, level: float) -> Figure:
         left_panel.set_ylabel(y)
     _losses(mosaic["loss"], table[(table["quantity"] == "loss") & (table["state"] == "trained")], level, looks)
     even = Line2D([], [], label="no order preferred", **NO_ORDER)
-    legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], settings=counted(table))
+    legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], settings=count_label(table))
     draws(figure, [f"{DECODERS}/{norm}" for norm in looks])
     return figure
 
@@ -292,7 +300,7 @@ def recency_by_layer(recency: pd.DataFrame, tokens: int, level: float) -> Figure
             band(axes, of_documents.rename(columns={"document": "seed"}), "layer", level, of_state)
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         layer_axis(axes, of_model["layer"])
-    seeds = counted(recency[recency["state"] != OF_HUB], "seed").replace("seed", "training seed")
+    seeds = count_label(recency[recency["state"] != OF_HUB], "seed").replace("seed", "training seed")
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == AT_STEP_0).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
@@ -323,7 +331,7 @@ def emergence(tests: pd.DataFrame, level: float) -> Figure:
     last = last.assign(place=last["quantity"].map(list(PAIRS).index))
     marks_by(ends, last, "place", level, "study", looks, MARK_DISTANCE, seeds_aside=0.06, linestyle="")
     for _, look, curve in curves(table[table["quantity"] == "first-last"], "study", looks):
-        band(course, curve, "iteration", level, look, every=curve["iteration"].max() // 4)
+        band(course, curve, "iteration", level, look, mark_every=curve["iteration"].max() // 4)
     for axes in row.values():
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
     ends.set_xticks(range(len(PAIRS)), [look.name for look in PAIRS.values()])
@@ -331,7 +339,7 @@ def emergence(tests: pd.DataFrame, level: float) -> Figure:
     course.xaxis.set_major_locator(MaxNLocator(4))
     course.xaxis.set_major_formatter(EngFormatter(sep=""))
     alike = f"causal mask, no encoding; {networks(vocabulary, 'none', True)}; {depth} layers"
-    legend(figure, [look.entry() for look in looks.values()], settings=f"{alike}; {counted(table)}")
+    legend(figure, [look.entry() for look in looks.values()], settings=f"{alike}; {count_label(table)}")
     draws(figure, accuracy_gaps.network_names(table))
     return figure
 

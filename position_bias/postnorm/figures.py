@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from position_bias.postnorm import theory
 from position_bias.postnorm.runs import LANGUAGE, MINIMAL, SCHEMES, part_of, vocabulary
-from position_card.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_across
+from position_card.drawing.intervals import band, by_seed, count_label, dots, line_with_marks, marks, marks_across
 from position_card.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
 from position_card.drawing.panels import curves, log_ticks, panels
 from position_card.drawing.shown import draws
@@ -72,7 +72,7 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
         for scheme, name, style in laws.values()
     ]
     fits.append(Line2D([], [], color=REFERENCE, linestyle=":", label="guess"))
-    legend(figure, [look.entry() for look in schemes.values()], fits, counted(tests))
+    legend(figure, [look.entry() for look in schemes.values()], fits, count_label(tests))
     draws(figure, _names(tests, "task", "scheme"))
     return figure
 
@@ -109,7 +109,7 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
         else:
             axes.set_ylim(bottom=0)
     figure.align_ylabels()
-    legend(figure, [look.entry() for look in present(tests["scheme"], LOOKS).values()], settings=counted(tests))
+    legend(figure, [look.entry() for look in present(tests["scheme"], LOOKS).values()], settings=count_label(tests))
     draws(figure, _names(tests, "task", "scheme"))
     return figure
 
@@ -152,7 +152,7 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     axes.annotate(f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, va="top")
     axes.set(xlabel="width $d$", ylabel=f"{TVD}\nbeyond trained lengths", xticks=sorted(table["width"].unique()))
     best_line = Line2D([], [], color=REFERENCE, label="best seed")
-    legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], settings=counted(table))
+    legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], settings=count_label(table))
     draws(figure, _names(longer.assign(width=longer["width"].map("d{}".format)), "task", "scheme", "width"))
     return figure
 
@@ -186,7 +186,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
         axes.set_xticks(range(len(kinds)), list(kinds.values()))
         axes.set_xlim(-0.6, len(kinds) - 0.4)
     axes.set_ylim(bottom=0)
-    legend(figure, [look.entry(linestyle="") for look in RATES.values()], settings=f"peri; {counted(at_trained)}")
+    legend(figure, [look.entry(linestyle="") for look in RATES.values()], settings=f"peri; {count_label(at_trained)}")
     draws(figure, _names(at_trained.assign(of="averages"), "task", "of", "weights"))
     return figure
 
@@ -219,7 +219,9 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
         axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.set_yticks(range(len(tasks)), list(tasks.values()))
-    settings = f"lengths beyond L, the trained one; {counted(tests)}; bars: {100 * level:g} % t-intervals over seeds"
+    settings = (
+        f"lengths beyond L, the trained one; {count_label(tests)}; bars: {100 * level:g} % t-intervals over seeds"
+    )
     legend(figure, [look.entry(linestyle="") for look in looks.values()], settings=settings)
     draws(figure, _names(tests, "task", "scheme"))
     return figure
@@ -271,7 +273,9 @@ def stability(table: pd.DataFrame) -> Figure:
     figure.align_ylabels()
     ranges = Patch(color=REFERENCE, alpha=0.3, linewidth=0, label="range of seeds")
     cross = Line2D([], [], label="not finite in some seed", **_cross(Look("", REFERENCE)))
-    legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, cross], settings=counted(table))
+    legend(
+        figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, cross], settings=count_label(table)
+    )
     layers = table["layers"].map("{} layers".format)
     draws(figure, _names(table.assign(of="stability", layers=layers), "of", "layers", "scheme"))
     return figure
@@ -316,7 +320,7 @@ def _by_vocabulary(tests: pd.DataFrame) -> dict[int, pd.DataFrame]:
 def _by_length(axes: Axes, table: pd.DataFrame, v: int, level: float) -> None:
     """A quantity of one task against the tokens present, by scheme; trained lengths are shaded."""
     for _, look, curve in curves(table, "scheme", LOOKS):
-        band(axes, curve, "length", level, look, every=max(1, v // MARKS))
+        band(axes, curve, "length", level, look, mark_every=max(1, v // MARKS))
     axes.axvspan(1, table["trained"].iloc[0], color="0.92", linewidth=0, zorder=-1)
     axes.set_xlim(1, v - 1)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -331,7 +335,7 @@ def _median_and_range(axes: Axes, table: pd.DataFrame, quantity: str, look: Look
     axes.fill_between(finite.index, finite["low"], finite["high"], color=look.colour, alpha=0.15, linewidth=0)
     places = np.unique(np.searchsorted(finite.index, np.geomspace(1, max(finite.index, default=1), MARKS)))
     mark_places = [place for place in places if place < len(finite)]
-    axes.plot(finite.index, finite["median"], **marked(look._replace(width=0.9), mark_places))
+    axes.plot(finite.index, finite["median"], **line_with_marks(look._replace(width=0.9), mark_places))
 
 
 def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], schemes: dict[str, Look]) -> None:

@@ -19,7 +19,7 @@ from position_bias.released.models import DRAWN_MODEL, PRIMARY, TREND
 from position_bias.released.variants import ROUNDING, read_profiles
 from position_card.core import artifacts
 from position_card.drawing import rollouts
-from position_card.drawing.intervals import marked
+from position_card.drawing.intervals import line_with_marks
 from position_card.drawing.looks import (
     ORANGE,
     REFERENCE,
@@ -184,7 +184,7 @@ def mixing_as_released(mixing: pd.DataFrame, statistics: pd.DataFrame) -> Figure
     for dataset in datasets:
         axes = row[dataset]
         for _, look, curve in curves(mixing[mixing["dataset"] == dataset], "model", looks):
-            axes.plot(curve["tenth"], curve["value"], **marked(look._replace(width=0.8), range(len(curve))))
+            axes.plot(curve["tenth"], curve["value"], **line_with_marks(look._replace(width=0.8), range(len(curve))))
         axes.set(ylim=(0, 1.08 * mixing["value"].max()), xticks=[1, 4, 7, 10])
         axes.tick_params(labelleft=dataset == datasets[0])
     _trends(row[TREND], trends, looks)
@@ -264,7 +264,7 @@ def fig4(mixing: list[Path]) -> Figure:
     for dataset, axes in row.items():
         for _, look, curve in curves(schedules[schedules["dataset"] == dataset], "model", looks):
             marks = range(0, len(curve), max(1, len(curve) // 8))
-            axes.plot(curve["layer"] + 1, curve["lambda"], **marked(look._replace(width=0.8), marks))
+            axes.plot(curve["layer"] + 1, curve["lambda"], **line_with_marks(look._replace(width=0.8), marks))
         layer_axis(axes, schedules["layer"] + 1)
     axes.set_ylim(0, 1)
     legend(figure, [look.entry(linewidth=0.8) for look in looks.values()])
@@ -317,7 +317,7 @@ def _distances(axes: Axes, sums: pd.DataFrame) -> None:
     for _, curve in sums.groupby(["variant", "slopes", "content"], sort=False):
         slopes, content = curve[["slopes", "content"]].iloc[0]
         look = CONTENT[content]._replace(line=SLOPES[slopes], width=0.8, filled=slopes == "released")
-        axes.plot(curve["n"], curve["value"], **marked(look, range(len(curve))))
+        axes.plot(curve["n"], curve["value"], **line_with_marks(look, range(len(curve))))
     numbers = sums["n"].drop_duplicates().sort_values()
     axes.plot(numbers, (numbers - 1) / 2, **rollouts.UNIFORM)
 

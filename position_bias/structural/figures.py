@@ -20,7 +20,7 @@ from position_bias.language_models.names import shown_name
 from position_bias.structural import tables
 from position_card.core.artifacts import TensorFile, Tensors
 from position_card.drawing import rollouts
-from position_card.drawing.intervals import from_to, marked
+from position_card.drawing.intervals import from_to, line_with_marks
 from position_card.drawing.looks import (
     REFERENCE,
     SKY,
@@ -250,7 +250,7 @@ def fig5(measured: list[TensorFile]) -> Figure:
         for head, look in HEADS.items():
             if (layer, name, head) in deviations:
                 values = deviations[layer, name, head]
-                axes.plot(values, **marked(look, range(len(values))))
+                axes.plot(values, **line_with_marks(look, range(len(values))))
         bins = distance_bins(contents[name].shape[-1])
         axes.set_xticks(
             range(len(bins)), [f"{first}" if last == first + 1 else f"{first}-{last - 1}" for first, last in bins]

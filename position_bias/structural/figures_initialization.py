@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from position_bias.verdicts.registry import PRETRAINED
-from position_card.drawing.intervals import counted, from_to
+from position_card.drawing.intervals import count_label, from_to
 from position_card.drawing.looks import BLACK, REFERENCE, Look, legend, shades
 from position_card.drawing.panels import log_ticks, panels
 from position_card.drawing.shown import draws
@@ -43,7 +43,7 @@ def initialization(values: pd.DataFrame, level: float) -> Figure:
     row[FIRST].set_ylabel("influence over that of the middle,\nlog scale")
     entries = [look.entry() for look in (*looks.values(), *LINES.values())]
     deviations = ", ".join(f"{deviation:g}" for deviation in sorted(set(values["deviation"])))
-    settings = f"{counted(values)} of each depth and \N{GREEK SMALL LETTER SIGMA} ({deviations}), "
+    settings = f"{count_label(values)} of each depth and \N{GREEK SMALL LETTER SIGMA} ({deviations}), "
     settings += f"{from_to(values['prompts'], 'prompt')} of {from_to(values['n'])} tokens; "
     settings += f"bars: {100 * level:g} % intervals over networks"
     legend(figure, entries, settings=settings)

@@ -21,7 +21,7 @@ def job(of_rule: Any, kind: str, *path: str, stage: str | None = None, gpus: int
     is removed when the job has ended well; a job that fails or is killed leaves it.
     """
     folder, config = Path("checkpoints", kind, *path), of_rule.config
-    device_name = devices.requested(config, stage or kind)
+    device_name = devices.device_request(config, stage or kind)
     with runtime.job(of_rule.log[0]), devices.device(device_name, gpus, of_rule.resources.gpu) as device:
         runtime.keep_freed_memory()
         if kind == MEASURING and devices.multiply_by_onednn():

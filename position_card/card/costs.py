@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from position_card.card.sentences import listed, recall_material
 from position_card.card.subject import Subject
 from position_card.measures import replacement
-from position_card.measures.cost import BYTES, PROCESS, operations_per_second, taken
+from position_card.measures.cost import BYTES, PROCESS, cost_in_words, operations_per_second
 from position_card.texts.prompts import PromptSet
 
 TRIAL = 5  # times that the first context of recall is read, to find the cheapest way to ask about it
@@ -25,7 +25,7 @@ class Cost:
 
     def __str__(self) -> str:
         """Say all three."""
-        return f"{self.material}; {taken(self.bytes, self.seconds)}"
+        return f"{self.material}; {cost_in_words(self.bytes, self.seconds)}"
 
 
 def cost_of_gradients(

@@ -26,7 +26,7 @@ from position_card.measures.documents import Answer, Prompt, Reader
 from position_card.models import opening
 from position_card.texts.chat import ChatTemplate, chat_frames, plain_frames
 from position_card.texts.records import ALONE, CLOSED, DOCUMENTS, FEWEST, Record, Records
-from position_card.texts.tokens import encoded, special_tokens
+from position_card.texts.tokens import encode, special_tokens
 
 TOO_LONG = "more tokens than the model takes"
 PLACE_COLUMNS = ("record", "place", "before", "tokens", "answer_tokens", "log_probability", "right", "reply")
@@ -103,7 +103,7 @@ class DocumentsPlan:
             return None
         forward = cost.operations / self.n / 3  # for a token; a backward pass recomputes one, and is as long itself
         read = forward * self.tokens / operations_per_second(subject.device, subject.precision)
-        one = 2 * subject.size.parameters / operations_per_second(subject.device, subject.precision, one=True)
+        one = 2 * subject.size.parameters / operations_per_second(subject.device, subject.precision, single_token=True)
         return read + (self.passes + self.reply_tokens) * one  # passes are short, and each reads all weights
 
     @property
@@ -300,7 +300,7 @@ def _require_no_control_tokens(subject: Subject, records: Sequence[Record]) -> N
         contents = [message["content"] for message in record.messages]
         for what, texts in (("a document", record.items), ("a message", contents), ("an answer", record.answers)):
             for text in texts:
-                ids = controls.intersection(encoded(subject.tokenizer, text).ids)
+                ids = controls.intersection(encode(subject.tokenizer, text).ids)
                 names = [str(subject.tokenizer.id_to_token(token)) for token in ids]
                 for name in names:
                     if name in text:  # others stand for what is unknown

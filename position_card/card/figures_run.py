@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from position_card.card.profiles import EIGHTHS, ENDS, RECALL, REPLACEMENT
-from position_card.drawing.intervals import marked
+from position_card.drawing.intervals import line_with_marks
 from position_card.drawing.looks import MEASURES, REFERENCE, legend
 from position_card.drawing.panels import curves, log_ticks, panels
 from position_card.rollout.variants import INFLUENCE
@@ -41,7 +41,7 @@ def training_run(table: pd.DataFrame, run: str, text: str) -> Figure:
         ends = pd.concat(rows[rows["statistic"] == STATISTICS[measure][place]] for measure, rows in shown.items())
         for _, look, rows in curves(ends, "variant", MEASURES):
             axes.vlines(rows["step"], rows["low"], rows["high"], color=look.colour, linewidth=0.8)
-            axes.plot(rows["step"], rows["value"], **marked(look, range(len(rows))))
+            axes.plot(rows["step"], rows["value"], **line_with_marks(look, range(len(rows))))
         _scales(axes, table["step"], ends)
     legend(figure, below=[MEASURES[measure].entry() for measure in shown])
     return figure

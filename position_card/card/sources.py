@@ -21,7 +21,7 @@ Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of t
 
 TEXT = "standard-library"  # where none is named
 TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
-MODEL = ("*.json", "*.safetensors", "chat_template.jinja")  # files of a model in its directory: those of `hub.WANTED`
+MODEL = ("*.json", "*.safetensors", "chat_template.jinja")  # files of a model in its directory: those of `hub.PATTERNS`
 BETWEEN_NAMES = "-and-"  # between the names of models that one figure shows
 MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 million characters are read
 STEP = re.compile(r"(.*(?<![a-z])(?:checkpoint|ckpt|step|iter)[-_]?)(\d+)(?!\.?\d|[a-z])", re.IGNORECASE)  # in a name

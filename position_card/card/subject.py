@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 from transformers import PretrainedConfig, PreTrainedModel
 
 from position_card.core.runtime import announce, seed
-from position_card.measures.cost import DecoderSize, decoder_size, taken
+from position_card.measures.cost import DecoderSize, cost_in_words, decoder_size
 from position_card.models import opening
 
 
@@ -38,7 +38,7 @@ class Subject:
         where = self.device if self.gpus == 1 else f"{self.gpus} GPUs"
         announce(
             f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {where}; measuring {what} takes "
-            f"{taken(memory, seconds)}"
+            f"{cost_in_words(memory, seconds)}"
         )
 
     def opened(self, place: Path, sample_seed: int, folder: Path) -> PreTrainedModel:

@@ -3,7 +3,7 @@
 from tokenizers import Tokenizer
 
 from position_card.core.runtime import InputError
-from position_card.texts.tokens import encoded
+from position_card.texts.tokens import encode
 
 TARGETS = {
     "p": "the probability of the most likely next token",
@@ -20,7 +20,7 @@ def find_target(target: str, tokenizer: Tokenizer) -> tuple[str | int, str]:
     if target in TARGETS:
         return target, TARGETS[target]
     token = tokenizer.token_to_id(target)
-    ids = [token] if token is not None else encoded(tokenizer, target).ids
+    ids = [token] if token is not None else encode(tokenizer, target).ids
     if len(ids) != 1:
         raise InputError(f"target {target!r} is {len(ids)} tokens; name one, or {', '.join(TARGETS)}")
     return int(ids[0]), f"the probability that the next token is {target!r}"

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from position_card.card.sources import TEXTS, Source, files_of_text
-from position_card.core.runtime import InputError, opened
+from position_card.core.runtime import InputError, open_file
 from position_card.models import data_sets, hub
 from position_card.texts import corpus
 
@@ -100,7 +100,7 @@ def documents_digest(documents: Iterable[str]) -> str:
 
 
 def _file_documents(path: Path) -> Iterator[str]:
-    with opened(path, f"text {path}") as lines:
+    with open_file(path, f"text {path}") as lines:
         if path.suffix == ".txt":
             yield lines.read(CHARACTERS)
             return

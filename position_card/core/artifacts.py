@@ -44,11 +44,11 @@ class UnusableError(InputError):
 
 def seal(path: str | Path, arrays: Mapping[str, np.ndarray], labels: Mapping[str, Any]) -> None:
     """Write arrays and labels that JSON can hold, whole or not at all; the same content gives the same bytes."""
-    ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    metadata: Labels = {"labels": labels, "sums": {name: _checksum(array) for name, array in ordered.items()}}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    metadata: Labels = {"labels": labels, "sums": {name: _checksum(array) for name, array in contiguous.items()}}
     metadata["sum"] = _sum_of(metadata)
     with whole_file(path) as partial:
-        save_file(ordered, partial, {KEY: json.dumps(metadata)})
+        save_file(contiguous, partial, {KEY: json.dumps(metadata)})
 
 
 def unseal(path: str | Path, *names: str, without: Sequence[str] = ()) -> tuple[Labels, Tensors]:
@@ -56,7 +56,7 @@ def unseal(path: str | Path, *names: str, without: Sequence[str] = ()) -> tuple[
 
     Raises UnusableError where the file is missing, cut short or not as it was written, or lacks an array.
     """
-    with _opened(path) as (file, metadata):
+    with _open_checked(path) as (file, metadata):
         chosen_names = names or sorted({*metadata["sums"], *file.keys()} - set(without))
         if missing := set(chosen_names) - set(file.keys()):
             raise UnusableError(path, f"lacks {', '.join(sorted(missing))}")
@@ -69,13 +69,13 @@ def unseal(path: str | Path, *names: str, without: Sequence[str] = ()) -> tuple[
 
 def read_labels(path: str | Path) -> Labels:
     """Return the labels alone. Raises as `unseal` does."""
-    with _opened(path) as (_, metadata):
+    with _open_checked(path) as (_, metadata):
         labels: Labels = metadata["labels"]
         return labels
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[tuple[Any, Labels]]:
+def _open_checked(path: str | Path) -> Iterator[tuple[Any, Labels]]:
     """Yield the open file, and what `seal` wrote beside the arrays: labels, and the checksum of each array."""
     try:
         with safe_open(path, framework="numpy") as file:

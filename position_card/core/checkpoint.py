@@ -17,7 +17,7 @@ from position_card.core import artifacts
 from position_card.core.artifacts import UnusableError
 from position_card.core.runtime import log
 
-Named = Iterable[tuple[str, Tensor]]  # parameters by name
+NamedParameters = Iterable[tuple[str, Tensor]]  # parameters by name
 Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
 
 NAME = "checkpoint.safetensors"
@@ -120,7 +120,7 @@ def initial_moments(parameter: Tensor) -> dict[str, Tensor]:
     return {step: torch.zeros((), device=parameter.device)} | {name: torch.zeros_like(parameter) for name in averages}
 
 
-def training_state(parameters: Named, moments: Moments) -> dict[str, Tensor]:
+def training_state(parameters: NamedParameters, moments: Moments) -> dict[str, Tensor]:
     """Return parameters, and what Adam keeps of them (`moments`), as tensors to write."""
     tensors = {}
     for name, parameter in parameters:
@@ -131,7 +131,7 @@ def training_state(parameters: Named, moments: Moments) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def restore(tensors: Mapping[str, Tensor], parameters: Named, moments: Moments) -> None:
+def restore(tensors: Mapping[str, Tensor], parameters: NamedParameters, moments: Moments) -> None:
     """Copy parameters, and what Adam keeps of them, from the tensors that `training_state` returned."""
     for name, parameter in parameters:
         parameter.copy_(tensors[f"parameter/{name}"])

@@ -21,7 +21,7 @@ ROUNDING = 1e-5  # of the summed sizes of what a product adds up: float32 leaves
 LOCKS = Path("/tmp/position-bias-gpus")  # of a machine: the same for all users, whatever their TMPDIR
 
 
-def requested(config: Mapping[str, Any], stage: str) -> Request:
+def device_request(config: Mapping[str, Any], stage: str) -> Request:
     """Return the device that the configuration asks for in a stage: its own entry of `devices`, or else `device`."""
     device: Request = config["devices"].get(stage, config["device"])
     return device
@@ -33,19 +33,19 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     if listed_ids is not None:  # CUDA reads the list up to the first id that is none, such as -1
         ids = (device.strip() for device in listed_ids.split(","))
         return list(takewhile(lambda device: device and not device.startswith("-"), ids))
-    return [str(index) for index, _ in enumerate(_listed())]
+    return [str(index) for index, _ in enumerate(_gpu_lines())]
 
 
 def gpu_names() -> list[str]:
     """Return what the GPUs that this process may use are called; the id of one that nvidia-smi does not list."""
     names: dict[str, str] = {}
-    for line in _listed():
+    for line in _gpu_lines():
         if match := re.match(r"GPU (\d+): (.+) \(UUID: (.+)\)", line):
             names |= {match[1]: match[2], match[3]: match[2]}
     return [names.get(gpu, gpu) for gpu in visible_gpus()]
 
 
-def _listed() -> list[str]:
+def _gpu_lines() -> list[str]:
     """Return a line for each GPU of the machine: GPU 0: its name (UUID: ...)."""
     if shutil.which("nvidia-smi") is None:
         return []
@@ -57,9 +57,9 @@ def _listed() -> list[str]:
     return [line for line in listing.splitlines() if line.startswith("GPU ")]
 
 
-def uses_gpu(requested: Request) -> bool:
+def uses_gpu(request: Request) -> bool:
     """Say whether a run with this `device` setting uses GPUs: it asks for them, or leaves it open and sees one."""
-    return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
+    return request == "cuda" or (request == "auto" and bool(visible_gpus()))
 
 
 def native_bf16(device: str) -> bool:
@@ -87,19 +87,19 @@ def multiply_by_onednn() -> bool:
     if not (wide and "AMD" in processor.get("cpu_name", "") and torch.backends.mkldnn.is_available()):
         return False
     generator = torch.Generator().manual_seed(0)
-    left, right = torch.randn(2, 256, 256, generator=generator, dtype=torch.float32, device="cpu")
+    a, b = torch.randn(2, 256, 256, generator=generator, dtype=torch.float32, device="cpu")
     before = setting.fp32_precision
     with torch.autocast("cpu", enabled=False):
         setting.fp32_precision = "bf16"
-        errors = (left @ right).double() - left.double() @ right.double()
-    exact = bool((errors.abs() <= ROUNDING * (left.abs() @ right.abs())).all())
+        errors = (a @ b).double() - a.double() @ b.double()
+    exact = bool((errors.abs() <= ROUNDING * (a.abs() @ b.abs())).all())
     if not exact:
         setting.fp32_precision = before
     return exact
 
 
 @contextmanager
-def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: float = 0.5) -> Iterator[str]:
+def device(request: Request, gpus: int = 1, granted: int = 0, poll_seconds: float = 0.5) -> Iterator[str]:
     """Yield `"cpu"`, or `"cuda"` with `gpus` GPUs held for this process alone. Enter before CUDA starts.
 
     Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel
@@ -108,7 +108,7 @@ def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: fl
     and where the job needs more than are visible or than Snakemake has `granted` it: where its limit is lower than a
     job's wish, it grants the limit and says nothing.
     """
-    if not uses_gpu(requested):
+    if not uses_gpu(request):
         yield "cpu"
         return
     visible = visible_gpus()
@@ -120,7 +120,7 @@ def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: fl
         raise InputError(f"this job needs {gpus} GPUs, but is granted {granted}; allow them: --resources gpu={gpus}")
     import torch  # seconds, and only jobs that run models come here
 
-    if requested == "auto" and not torch.backends.cuda.is_built():
+    if request == "auto" and not torch.backends.cuda.is_built():
         log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
         yield "cpu"
         return
@@ -170,7 +170,7 @@ def _try_lock(file: Path, locks: ExitStack) -> bool:
     The lock is kept until `locks` is closed. Raises InputError where the file cannot be opened.
     """
     try:
-        descriptor = _opened(file)
+        descriptor = _open_lock(file)
     except OSError as error:
         raise InputError(
             f"{file}, by which jobs lock a GPU, cannot be opened ({error.strerror}); have it removed, or set device to "
@@ -184,7 +184,7 @@ def _try_lock(file: Path, locks: ExitStack) -> bool:
     return True
 
 
-def _opened(file: Path) -> int:
+def _open_lock(file: Path) -> int:
     """Open a file that anybody may have made, or make it; a link is not followed."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     mask = os.umask(0)

@@ -109,9 +109,9 @@ def machine(device: devices.Request, of_stages: Iterable[devices.Request] = ()) 
     }
 
 
-def processor(described: Path = Path("/proc/cpuinfo")) -> str:
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """Return the model of the processor, where Linux describes it; else what Python knows of it."""
-    lines = described.read_text(encoding="utf-8").splitlines() if described.is_file() else []
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor() or platform.machine())
 

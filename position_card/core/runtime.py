@@ -81,8 +81,8 @@ def job(log_file: str | Path) -> Iterator[None]:
     handler = _Log(log_file, mode="w", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.captureWarnings(True)
-    watched = (log, logging.getLogger("py.warnings"))
-    for logger in watched:
+    loggers = (log, logging.getLogger("py.warnings"))
+    for logger in loggers:
         logger.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
@@ -96,7 +96,7 @@ def job(log_file: str | Path) -> Iterator[None]:
             sys.exit("error: out of memory; run fewer jobs at once (--cores), or on a machine that has more")
         raise
     finally:
-        for logger in watched:
+        for logger in loggers:
             logger.removeHandler(handler)
         logging.captureWarnings(False)
         handler.close()
@@ -128,18 +128,18 @@ def progress(items: Iterable[T], description: str, total: int, already_done: int
 
     `total` counts the whole work, `already_done` of which an earlier, killed job has left finished.
     """
-    started, last_tenth = time.monotonic(), 10 * already_done // max(total, 1)
+    start, last_tenth = time.monotonic(), 10 * already_done // max(total, 1)
     silent = not (sys.stderr.isatty() and log.isEnabledFor(logging.WARNING))
     bar = tqdm(items, description, total=total, initial=already_done, disable=silent, leave=False)
-    for done, item in enumerate(bar, start=already_done + 1):
+    for number, item in enumerate(bar, start=already_done + 1):
         yield item
-        if (tenth := 10 * done // total) > last_tenth:
+        if (tenth := 10 * number // total) > last_tenth:
             last_tenth = tenth
-            log.info("%s: %d of %d, %.1f s", description, done, total, time.monotonic() - started)
+            log.info("%s: %d of %d, %.1f s", description, number, total, time.monotonic() - start)
 
 
 @contextmanager
-def opened(path: str | Path, name: str, mode: Literal["r", "rb"] = "r") -> Iterator[Any]:
+def open_file(path: str | Path, name: str, mode: Literal["r", "rb"] = "r") -> Iterator[Any]:
     """Open a file that a user named, to read bytes ("rb") or text in UTF-8, with or without a byte order mark.
 
     Raises InputError, which calls the file by its `name`, where it may not be read and where its text is in another
@@ -183,9 +183,11 @@ def _partial_path(target: Path) -> Iterator[Path]:
     try:
         yield partial
     except Exception as error:
-        if isinstance(error, InputError) or not (why := _no_room(error)):
+        if isinstance(error, InputError) or not (reason := _no_room(error)):
             raise
-        raise InputError(f"{target} cannot be written: {why}; make room and run again; what is done is kept") from error
+        raise InputError(
+            f"{target} cannot be written: {reason}; make room and run again; what is done is kept"
+        ) from error
     finally:
         _remove(partial)
 

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 NUMBER = re.compile("[-\u2212$\\\\{}\\d.,^+±/%kM]+|(.*times)?10.*")  # a tick
 
 
-def described(figure: Figure) -> str:
+def describe(figure: Figure) -> str:
     """Describe a figure that was drawn: its label, how many panels it has, and all texts in it but numbers."""
     parts, label = [part for part, _ in visible(figure)], figure.get_label()
     texts_in_order = dict.fromkeys(words(part) for part in parts if isinstance(part, Text))

@@ -27,31 +27,37 @@ def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
     return group_means(by_seed(table, at), [at], "value", level)
 
 
-def counted(table: pd.DataFrame, what: str = "seed") -> str:
+def count_label(table: pd.DataFrame, column: str = "seed") -> str:
     """Say how many seeds, or other things that a column names, a table has: "5 seeds"."""
-    return from_to([table[what].nunique()], what)
+    return from_to([table[column].nunique()], column)
 
 
-def from_to(numbers: Iterable[int], what: str = "") -> str:
+def from_to(numbers: Iterable[int], unit: str = "") -> str:
     """Write the least and the greatest of numbers of seeds, or of other things: "3 to 5 seeds"."""
     distinct = set(numbers)
     low, high = min(distinct), max(distinct)
     span = f"{low}" if low == high else f"{low} to {high}"
-    return f"{span} {what}{'' if span == '1' else 's'}" if what else span
+    return f"{span} {unit}{'' if span == '1' else 's'}" if unit else span
 
 
-def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, every: int = 0, **line: Any) -> None:
-    """Draw a line through the means, in the band of their intervals, with a mark at each place that `every` divides.
+def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, mark_every: int = 0, **line: Any) -> None:
+    """Draw a line through the means, in the band of their intervals, with a mark at each place that `mark_every`
+    divides.
 
     `line` is what else it looks like. Marks tell lines apart in print without colours.
     """
     means = over_seeds(table, at, level)
     if means["low"].notna().any():
         axes.fill_between(means[at], means["low"], means["high"], color=look.colour, alpha=0.2, linewidth=0)
-    axes.plot(means[at], means["mean"], **marked(look, np.flatnonzero(means[at] % every == 0) if every else []), **line)
+    axes.plot(
+        means[at],
+        means["mean"],
+        **line_with_marks(look, np.flatnonzero(means[at] % mark_every == 0) if mark_every else []),
+        **line,
+    )
 
 
-def marked(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, Any]:
+def line_with_marks(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, Any]:
     """Return how matplotlib draws a line with its mark at some of its points, counted from 0."""
     return {
         "color": look.colour,

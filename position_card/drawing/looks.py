@@ -30,7 +30,7 @@ VIOLET, TAN, AMBER = "#5243a8", "#b88a6c", "#ecab2e"
 
 SEQUENTIAL = "viridis_r"  # of numbers: the larger, the darker
 DIVERGING = LinearSegmentedColormap.from_list("around 0", [AMBER, "white", INDIGO])  # of numbers around 0
-UNREAD = "0.85"  # keys of a map that the mask hides
+HIDDEN_KEYS = "0.85"  # keys of a map that the mask hides
 TITLE = 0.83  # of the page is as wide as a title may be in plain letters; it is printed in bold ones
 AROUND = 6 / 72  # inches that the layout leaves above and below it, and other entries outside panels
 DEEPEST = 10  # layers, the dark end of the shades of depth
@@ -123,21 +123,21 @@ def model_looks(names: Iterable[str]) -> dict[str, Look]:
 
     One that MODELS does not know has one of OTHER_MODELS, which follows from its name, or the next that is free.
     """
-    ordered = list(dict.fromkeys(names))
+    distinct_names = list(dict.fromkeys(names))
     name_by_place: dict[int, str] = {}
-    for name in sorted(set(ordered) - set(MODELS)):
+    for name in sorted(set(distinct_names) - set(MODELS)):
         first = zlib.crc32(name.encode())
         places = [(first + step) % len(OTHER_MODELS) for step in range(len(OTHER_MODELS))]
         name_by_place[next((place for place in places if place not in name_by_place), places[0])] = name
-    others = {name: OTHER_MODELS[place]._replace(name=name) for place, name in name_by_place.items()}
-    return {name: MODELS.get(name) or others[name] for name in ordered}
+    looks_by_name = {name: OTHER_MODELS[place]._replace(name=name) for place, name in name_by_place.items()}
+    return {name: MODELS.get(name) or looks_by_name[name] for name in distinct_names}
 
 
 def shades(values: Iterable[float]) -> dict[float, ColorType]:
     """Return a colour for each number, the larger the darker, evenly spread; a single one has the middle shade."""
-    ordered = sorted(set(values))
-    steps = len(ordered) - 1
-    return {value: _shade(index / steps if steps else 0.5) for index, value in enumerate(ordered)}
+    distinct_values = sorted(set(values))
+    steps = len(distinct_values) - 1
+    return {value: _shade(index / steps if steps else 0.5) for index, value in enumerate(distinct_values)}
 
 
 def depth_colour(depth: int) -> ColorType:
@@ -207,9 +207,9 @@ def legend(
         figure.set_figheight(min(TALLEST, figure.get_figheight() + height))
 
 
-def _outside(figure: Figure | SubFigure, where: str, title: Sequence[str], entries: Sequence[Artist]) -> Legend:
+def _outside(figure: Figure | SubFigure, side: str, title: Sequence[str], entries: Sequence[Artist]) -> Legend:
     """Write a title with entries below it, in as few lines as the page is wide enough for, outside all panels."""
-    place: Any = f"outside {where}"
+    place: Any = f"outside {side}"
     for columns in range(max(len(entries), 1), 0, -1):
         block = figure.legend(
             handles=list(entries),

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from position_card.drawing.looks import Look, present
 from position_card.drawing.style import PAGE
 
-FEW = 7  # layers that all have a tick
+LAYERS_WITH_TICKS = 7  # layers that all have a tick
 PARTS = 4  # of an axis of layers between ticks, about
 ENOUGH = 3  # labels of a logarithmic axis
 OF_A_DECADE = [1], [1, 3], [1, 2, 5]  # places of labels, from the fewest on
@@ -44,10 +44,10 @@ def panels(
     texts = {"": ""} if rows is None else rows
     figure, grid = plt.subplots(len(texts), len(titles), figsize=(width, height), squeeze=False, label=label, **layout)
     below = x if isinstance(x, Mapping) else dict.fromkeys(titles, x)
-    left = y if isinstance(y, Mapping) else dict(zip(titles, [y], strict=False))
+    y_labels = y if isinstance(y, Mapping) else dict(zip(titles, [y], strict=False))
     for text, row in zip(texts.values(), grid, strict=True):
         for name, axes in zip(titles, row, strict=True):
-            axes.set_ylabel(left.get(name, ""))
+            axes.set_ylabel(y_labels.get(name, ""))
         row[0].set_ylabel("\n".join(filter(None, (text, row[0].get_ylabel()))))
     for name, above, last in zip(titles, grid[0], grid[-1], strict=True):
         above.set_title(titles[name])
@@ -66,7 +66,7 @@ def layer_axis(axes: Axes, layers: Iterable[int]) -> None:
     """Let an axis go from layer 1 to the last of `layers`, both with a tick; a few more between."""
     last = max(layers)
     axes.set_xlim(0.5, last + 0.5)
-    axes.set_xticks(range(1, last + 1) if last <= FEW else [1, *_multiples(last)])
+    axes.set_xticks(range(1, last + 1) if last <= LAYERS_WITH_TICKS else [1, *_multiples(last)])
     axes.set_xlabel("layer")
 
 

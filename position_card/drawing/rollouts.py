@@ -59,8 +59,8 @@ def band(axes: Axes, profile: pd.DataFrame, colour: ColorType) -> None:
 def few_marks(axes: Axes, profile: pd.DataFrame, look: Look, place: int) -> None:
     """Some marks on a profile, which those of another place do not hide."""
     n = len(profile)
-    some = profile.iloc[place * n // 20 :: max(1, n // MARKS)]
-    axes.plot(some["position"], some["value"], **only_marks(look))
+    rows = profile.iloc[place * n // 20 :: max(1, n // MARKS)]
+    axes.plot(rows["position"], rows["value"], **only_marks(look))
 
 
 def only_marks(look: Look) -> dict[str, Any]:

@@ -11,20 +11,20 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 KEY = "Draws"  # of the texts of a PNG
-_DRAWN: WeakKeyDictionary[Figure, tuple[tuple[str, str], ...]] = WeakKeyDictionary()
+_NAMES: WeakKeyDictionary[Figure, tuple[tuple[str, str], ...]] = WeakKeyDictionary()
 
 
 def draws(figure: Figure, names: Iterable[str], scale: str = "") -> None:
     """Remember what a figure draws, and at which scale; without one, it is that of the run."""
-    _DRAWN[figure] = tuple(dict.fromkeys((*_DRAWN.get(figure, ()), *((scale, name) for name in names))))
+    _NAMES[figure] = tuple(dict.fromkeys((*_NAMES.get(figure, ()), *((scale, name) for name in names))))
 
 
-def drawn(figure: Figure, run_scale: str) -> list[str]:
+def names_in(figure: Figure, run_scale: str) -> list[str]:
     """Return the names of what `draws` was told of a figure, in a run of this scale."""
-    return [f"{scale or run_scale}: {name}" for scale, name in _DRAWN.get(figure, ())]
+    return [f"{scale or run_scale}: {name}" for scale, name in _NAMES.get(figure, ())]
 
 
 def drawn_in(image: Path) -> set[str]:
     """Return what the figure draws that was saved in a PNG."""
-    with Image.open(image) as opened:
-        return {*filter(None, str(opened.info.get(KEY, "")).split("; "))}
+    with Image.open(image) as file:
+        return {*filter(None, str(file.info.get(KEY, "")).split("; "))}

@@ -14,7 +14,7 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 from position_card.core.runtime import whole_file
 from position_card.drawing import shown
-from position_card.drawing.description import described
+from position_card.drawing.description import describe
 
 COLUMN, PAGE = 3.3, 6.8  # inches: the widths that figures are printed at, of one column and of the text
 TALLEST = 9.0  # inches: the height of the text of a page
@@ -83,11 +83,11 @@ def save(figure: Figure, *paths: str | Path, run_scale: str = "") -> None:
     if "savefig.bbox" in _SETTINGS:
         _turn_labels(figure)
     _lay_out(figure)
-    words = described(figure)
+    words = describe(figure)
     for path in map(Path, paths):
         with whole_file(path) as partial:
             metadata = _metadata(str(figure.get_label()), words, path.suffix)
-            if path.suffix == ".png" and (names := shown.drawn(figure, run_scale)):
+            if path.suffix == ".png" and (names := shown.names_in(figure, run_scale)):
                 metadata[shown.KEY] = "; ".join(names)
             figure.savefig(partial, metadata=metadata)
 

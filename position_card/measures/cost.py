@@ -22,7 +22,7 @@ from torch.utils.flop_counter import flop_registry
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
 from position_card.core.runtime import InputError, log, out_of_memory
-from position_card.measures.measure import MATRICES_UP_TO, PREDICTED
+from position_card.measures.measure import LOSS_TOKENS, MATRICES_UP_TO
 from position_card.measures.quantities import influence_and_loss
 from position_card.models.families import without_double_alibi
 from position_card.probe import capture
@@ -43,9 +43,9 @@ IN_BLOCKS = 6  # matrices of a block of rows, in float32, that lie in memory at 
 EXPERTS = torch.ops.aten._grouped_mm.default  # products of each expert's weights with the tokens that it is given
 
 
-def _grouped_product(tokens: Tensor, weights: Tensor, *others: Any, **keywords: Any) -> Tensor:
+def _grouped_product(tokens: Tensor, weights: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
     """Compute EXPERTS on tensors without values, for which torch has it in bfloat16 alone."""
-    return EXPERTS(tokens.bfloat16(), weights.bfloat16(), *others, **keywords).to(tokens.dtype)
+    return EXPERTS(tokens.bfloat16(), weights.bfloat16(), *arguments, **keywords).to(tokens.dtype)
 
 
 class Counting(TorchDispatchMode):
@@ -134,8 +134,8 @@ class DecoderSize:
         if (cost := self.pass_cost(n, precision, recomputed=recomputed)) is None:
             return n
         fits = ROOM[device] // cost.peak
-        most = BATCH if device == "cpu" else 8 * BATCH
-        return n * max(1, min(int(fits), most // n))
+        limit = BATCH if device == "cpu" else 8 * BATCH
+        return n * max(1, min(int(fits), limit // n))
 
     def memory(self, n: int, tokens: int, precision: str, *, recomputed: bool) -> float | None:
         """Return about how many bytes a measurement of prompts of n tokens takes, with so many tokens at once.
@@ -181,7 +181,7 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
         capture.substituting(dict.fromkeys(model.modules(), counting.stream)) if streams else nullcontext(),
         counting,
     ):
-        influence_and_loss(model, tokens, min(PREDICTED, n - 1))
+        influence_and_loss(model, tokens, min(LOSS_TOKENS, n - 1))
     largest = max(sum(weight.numel() for weight in part.parameters(recurse=False)) for part in model.modules())
     return PassCost(counting.peak, counting.operations, largest, streams)
 
@@ -193,7 +193,7 @@ def _streams(model: nn.Module, layers: int) -> bool:
 
     def attend(call: capture.AttentionCall) -> tuple[Tensor, Tensor | None]:
         calls.append(call.module)
-        return call.own(call.inputs)
+        return call.eager(call.inputs)
 
     with capture.substituting(dict.fromkeys(model.modules(), attend)), Counting(model):
         model(torch.zeros(1, 8, dtype=torch.int64, device="meta"), use_cache=False)
@@ -207,13 +207,14 @@ def decoder_size(parameters: int, config: PretrainedConfig) -> DecoderSize:
     return DecoderSize(parameters, *shape, config)
 
 
-def operations_per_second(device: str, precision: str, *, one: bool = False) -> float:
+def operations_per_second(device: str, precision: str, *, single_token: bool = False) -> float:
     """Return how many operations a second a device takes to multiply matrices of the size that models have.
 
-    For `one` token at a time that is a row and a matrix which no cache of a processor holds, as weights are read then.
+    For one token at a time (`single_token`) that is a row and a matrix which no cache of a processor holds, as weights
+    are read then.
     """
     kind: dict[str, Any] = {"dtype": getattr(torch, precision), "device": device}
-    rows, columns, width = (1, 16_384, 2048) if one else (512, 512, 1024)
+    rows, columns, width = (1, 16_384, 2048) if single_token else (512, 512, 1024)
     row, matrix = torch.ones(rows, width, **kind), torch.ones(columns, width, **kind)
     seconds = []
     for _ in range(3):
@@ -223,11 +224,11 @@ def operations_per_second(device: str, precision: str, *, one: bool = False) -> 
     return 2 * rows * columns * width / min(seconds)
 
 
-def taken(memory: float | None, seconds: float | None) -> str:
+def cost_in_words(memory: float | None, seconds: float | None) -> str:
     """Say how many bytes and seconds something takes, as far as that is known."""
-    known = [] if memory is None else [f"{memory / 1e9:.1f} GB of memory"]
-    known += [] if seconds is None else [duration(seconds)]
-    return f"about {' and '.join(known)}" if known else "what nobody can estimate for this architecture"
+    parts = [] if memory is None else [f"{memory / 1e9:.1f} GB of memory"]
+    parts += [] if seconds is None else [duration(seconds)]
+    return f"about {' and '.join(parts)}" if parts else "what nobody can estimate for this architecture"
 
 
 def duration(seconds: float) -> str:
@@ -245,20 +246,20 @@ def available(device: str) -> float | None:
     return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def require_room(name: str, needed: float | None, device: str, *, recomputed: bool, precision: str) -> None:
+def require_room(name: str, bytes_needed: float | None, device: str, *, recomputed: bool, precision: str) -> None:
     """Raise InputError where so many bytes are more than a device has free; the message tells what takes fewer.
 
     None is a number of bytes that nobody knows.
     """
     free = available(device)
-    if free is None or needed is None or needed <= free:
+    if free is None or bytes_needed is None or bytes_needed <= free:
         return
     remedies = ["fewer tokens at once (tokens_per_batch) or shorter prompts"]
     remedies += [] if recomputed else ["activation checkpointing"]
     remedies += [] if precision == "bfloat16" else ["bfloat16"]
     remedies.append("more memory" if device == "cpu" else "more GPUs (gpus)")
-    where = "all GPUs" if device == "balanced" else device
+    place = "all GPUs" if device == "balanced" else device
     raise InputError(
-        f"{name} needs about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free on {where}; "
+        f"{name} needs about {bytes_needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free on {place}; "
         f"use {', or '.join(remedies)}"
     )

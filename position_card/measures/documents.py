@@ -21,7 +21,7 @@ from position_card.core.runtime import InputError
 from position_card.measures import passes
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
-from position_card.texts.tokens import encoded
+from position_card.texts.tokens import encode
 
 PLACES = 5  # of the gold documents, where all rotations are not asked for
 
@@ -44,15 +44,15 @@ class Answer(NamedTuple):
     reply: Tokens  # what the model goes on with by itself, if that was asked for
 
 
-def places(others: int, most: int = PLACES) -> list[int]:
+def places(distractors: int, limit: int = PLACES) -> list[int]:
     """Return so many of the others, at most, that stand before the gold documents, at equal distances: none to all."""
-    return np.linspace(0, others, min(most, others + 1)).round().astype(int).tolist()
+    return np.linspace(0, distractors, min(limit, distractors + 1)).round().astype(int).tolist()
 
 
-def orders(count: int, gold: Sequence[int], most: int = PLACES) -> list[list[int]]:
+def orders(count: int, gold: Sequence[int], limit: int = PLACES) -> list[list[int]]:
     """Return orders of `count` documents with the gold ones side by side at each of `places`, at most so many."""
-    others = [document for document in range(count) if document not in gold]
-    return [[*others[:place], *gold, *others[place:]] for place in places(len(others), most)]
+    distractors = [document for document in range(count) if document not in gold]
+    return [[*distractors[:place], *gold, *distractors[place:]] for place in places(len(distractors), limit)]
 
 
 def rotations(count: int, gold: Sequence[int]) -> list[list[int]]:
@@ -77,7 +77,7 @@ def prompt_with_answer(tokenizer: Tokenizer, before: Sequence[int], text: str, a
     them. Raises InputError where the answer has no token.
     """
     gap = "" if not text or text[-1].isspace() else " "
-    whole = encoded(tokenizer, text + gap + answer)
+    whole = encode(tokenizer, text + gap + answer)
     ids = whole.ids if whole.ids[: len(before)] == list(before) else [*before, *whole.ids]
     count = sum(end > len(text) for _, end in whole.offsets)
     if not 0 < count < len(ids):
@@ -129,10 +129,10 @@ class Reader:
         walk = self._walk(sorted(answers), 0, None) if self.prefix_cache else ((tokens, None) for tokens in answers)
         results = {}
         for tokens, cache in walk:
-            left = tokens if cache is None else tokens[-1:]
-            reply = self._reply(left, _copy(cache)) if self.reply_length else ()
+            remainder = tokens if cache is None else tokens[-1:]
+            reply = self._reply(remainder, _copy(cache)) if self.reply_length else ()
             for answer in sorted(answers[tokens]):
-                results[tokens, answer] = Answer(*self._score(left, answer, _copy(cache)), reply)
+                results[tokens, answer] = Answer(*self._score(remainder, answer, _copy(cache)), reply)
         return [results[prompt] for prompt in prompts]
 
     def _walk(
@@ -167,8 +167,8 @@ class Reader:
         """Return the most probable tokens, one after the other, up to `reply_length` or to one of `ends`."""
         reply: Tokens = ()
         while len(reply) < self.reply_length:
-            expected, cache = forward.next_token(self.model, self._row(prompt), cache, keep=self.prefix_cache)
-            if (token := int(expected[0].argmax())) in self.ends:
+            probabilities, cache = forward.next_token(self.model, self._row(prompt), cache, keep=self.prefix_cache)
+            if (token := int(probabilities[0].argmax())) in self.ends:
                 break
             reply = (*reply, token)
             prompt = (token,) if self.prefix_cache else (*prompt, token)
@@ -182,7 +182,7 @@ def _copy(cache: Cache | None) -> Cache | None:
     return None if cache is None else forward.repeat(cache, 1)
 
 
-def _common(one: Tokens, other: Tokens) -> int:
+def _common(a: Tokens, b: Tokens) -> int:
     """Count the tokens with which both begin."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (first, second) in pairs if first != second), min(len(one), len(other)))
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((place for place, (first, second) in pairs if first != second), min(len(a), len(b)))

@@ -47,16 +47,16 @@ def skewed(reversed_rows: Tensor) -> Tensor:
     Where there is no such key, 0. The rows are those of the last r of n tokens.
     """
     rows = reversed_rows.shape[-2]
-    padded = torch.nn.functional.pad(reversed_rows, (0, rows)).flatten(1)
-    return padded[:, :-rows].unflatten(1, (rows, -1))[..., rows - 1 :]  # each row begins one place further right
+    extended = torch.nn.functional.pad(reversed_rows, (0, rows)).flatten(1)
+    return extended[:, :-rows].unflatten(1, (rows, -1))[..., rows - 1 :]  # each row begins one place further right
 
 
 def _distance_sums(query: Tensor, key: Tensor) -> Tensor:
     """Sum logits by distance, [H, n], by Fourier transforms, in O(n log n)."""
     n = query.shape[2]
-    turned = torch.fft.rfft(_grouped(query, key).float(), 2 * n, dim=-2)
-    still = torch.fft.rfft(key.float(), 2 * n, dim=-2)[:, :, None].conj()
-    return torch.fft.irfft((turned * still).sum((0, -1)), 2 * n, dim=-1)[..., :n].flatten(0, 1)
+    query_spectrum = torch.fft.rfft(_grouped(query, key).float(), 2 * n, dim=-2)
+    key_spectrum = torch.fft.rfft(key.float(), 2 * n, dim=-2)[:, :, None].conj()
+    return torch.fft.irfft((query_spectrum * key_spectrum).sum((0, -1)), 2 * n, dim=-1)[..., :n].flatten(0, 1)
 
 
 def _row_sums(query: Tensor, key: Tensor, window: int | None) -> Tensor:
@@ -118,8 +118,8 @@ def rotary_kernel(query: Tensor, key: Tensor, scaling: float, n: int, rotation: 
     """
     if rotation is None:
         return np.zeros((len(query), n))
-    same = (part.float().to(rotation.device)[None, :, None].expand(-1, -1, n, -1) for part in (query, key))
-    queries, keys = rotation.turn(*same)
+    repeated = (part.float().to(rotation.device)[None, :, None].expand(-1, -1, n, -1) for part in (query, key))
+    queries, keys = rotation.turn(*repeated)
     first = keys[0, :, 0].repeat_interleave(len(query) // len(key), dim=0)
     kernel = scaling * (queries[0].double() * first[:, None].double()).sum(-1)
     return np.asarray((kernel - kernel[:, :1]).cpu())

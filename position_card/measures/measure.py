@@ -33,7 +33,7 @@ from position_card.rollout.measurement import BACKWARD, ESTIMATORS, FROBENIUS_AP
 
 MIXINGS = (*ESTIMATORS, FROBENIUS_APART)
 MATRICES_UP_TO = 1024  # tokens; beyond, mean attention is kept by distance only
-PREDICTED = 4  # tokens at the end of each prompt, whose loss says whether the model can predict the text
+LOSS_TOKENS = 4  # tokens at the end of each prompt, whose loss says whether the model can predict the text
 OF_PROMPTS = {  # what a message calls the quantities that are kept of each prompt
     **{estimator: f"lambda ({estimator})" for estimator in MIXINGS},
     "influence": "influence",
@@ -116,11 +116,11 @@ def measure_decoder(
 
 def _require_length(model: PreTrainedModel, n: int, quantities: Quantities) -> None:
     """Raise InputError where prompts of n tokens are too short for what is asked, or too long for the model."""
-    most = longest(model.config)
+    limit = longest(model.config)
     if quantities.gram and n <= FIRST_ROW:
         raise InputError(f"config: lengths.*.tokens = {n}, but recency needs more than {FIRST_ROW}; give more tokens")
-    if most is not None and n > most:
-        raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {most}")
+    if limit is not None and n > limit:
+        raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {limit}")
 
 
 class _Record:
@@ -140,7 +140,7 @@ class _Record:
 
     def measure_batch(self, tokens: Tensor) -> None:
         """Measure a batch of prompts [B, n]."""
-        self.listens, latest = True, min(PREDICTED, self.n - 1)
+        self.listens, latest = True, min(LOSS_TOKENS, self.n - 1)
         if self.quantities.influence:
             influence, losses = quantities.influence_and_loss(self.model, tokens, latest, self.quantities.target)
             self.tally.add_prompts("influence", influence)
@@ -231,11 +231,11 @@ class _Record:
         """Add attention weights [B, H, r, k] of rows from `begin` and keys from `first`, as a matrix or by distance."""
         weights = weights.detach().float()
         rows, keys = slice(begin, begin + weights.shape[2]), slice(first, first + weights.shape[3])
-        given = self.given.pop(place, 0) + weights.sum(-1).mean((1, 2)) * (weights.shape[2] / self.n)
+        weight = self.given.pop(place, 0) + weights.sum(-1).mean((1, 2)) * (weights.shape[2] / self.n)
         if rows.stop == self.n:
-            self.tally.add_layer("no_token", place, 1 - given)
+            self.tally.add_layer("no_token", place, 1 - weight)
         else:
-            self.given[place] = given
+            self.given[place] = weight
         total = weights.sum((0, 1))
         if self.matrices:
             self.tally.total("attention", place, (self.n, self.n), total)[rows, keys] += total
@@ -255,13 +255,15 @@ class _Record:
     def add_update(self, place: int, out: Any) -> None:
         """Add residual mixing of a layer, from the norms of the residual stream and of what attention adds to it."""
         update, scale = first_of(out), self.layout.layers[place].update.scale
-        added = quantities.squared_norms(update) * scale**2
-        residual = self.residual.pop(place).to(added.device)  # of several GPUs, it was seen on that of the block before
-        added = added.view_as(residual)
-        self.tally.add_layer("frobenius", place, quantities.frobenius_mixing(residual, added))
-        self.tally.add_layer("token", place, quantities.token_mixing(residual, added))
+        squares = quantities.squared_norms(update) * scale**2
+        residual = self.residual.pop(place).to(
+            squares.device
+        )  # of several GPUs, it was seen on that of the block before
+        squares = squares.view_as(residual)
+        self.tally.add_layer("frobenius", place, quantities.frobenius_mixing(residual, squares))
+        self.tally.add_layer("token", place, quantities.token_mixing(residual, squares))
         if self.quantities.apart:
-            self.tally.add_layer(FROBENIUS_APART, place, quantities.frobenius_mixing(residual[:, 1:], added[:, 1:]))
+            self.tally.add_layer(FROBENIUS_APART, place, quantities.frobenius_mixing(residual[:, 1:], squares[:, 1:]))
         if self.backward and update.requires_grad:
             update.register_hook(partial(self.take_gradient_at_update, place))
 
@@ -315,17 +317,17 @@ class _Record:
         def mean(name: str, place: int) -> Tensor:
             return self.tally.sums[f"{name}/{place}"].double().cpu() / prompts
 
-        fitted: defaultdict[str, list[Array]] = defaultdict(list)
+        estimates: defaultdict[str, list[Array]] = defaultdict(list)
         for place, layer in enumerate(self.layout.layers):
             sums = mean("rows", place).numpy(), mean("distances", place).numpy()
-            fitted["toeplitz"].append(kernels.fitted_kernel(*sums, layer.window))
+            estimates["toeplitz"].append(kernels.fitted_kernel(*sums, layer.window))
             if self.quantities.apart:
                 without_first = kernels.fitted_without_first(*sums, mean("first", place).numpy(), layer.window)
-                fitted[TOEPLITZ_APART].append(without_first)
+                estimates[TOEPLITZ_APART].append(without_first)
             if self.layout.rotary:
                 vectors = mean("query", place), mean("key", place)
-                fitted["rotary"].append(kernels.rotary_kernel(*vectors, layer.scaling, self.n, layer.rotation))
-        return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in fitted.items()}
+                estimates["rotary"].append(kernels.rotary_kernel(*vectors, layer.scaling, self.n, layer.rotation))
+        return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in estimates.items()}
 
 
 def _distance_sums(attention: Tensor) -> Tensor:

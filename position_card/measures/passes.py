@@ -27,7 +27,7 @@ class Resumption:
 
     path: Path
     fingerprint: object  # all settings that decide the results, but for the prompts; JSON tells two runs apart by it
-    every: int  # prompts
+    interval: int  # prompts
 
 
 class Tally:
@@ -110,14 +110,14 @@ def run(
     """
     count, n = prompts.shape
     batch = max(1, tokens_per_batch // n)
-    done = _resume(tally, prompts, resumption)
-    starts, batches = range(done, count, batch), -(-count // batch)
-    for start in progress(starts, f"measuring {count} prompts of {n} tokens", batches, -(-done // batch)):
+    first = _resume(tally, prompts, resumption)
+    starts, batches = range(first, count, batch), -(-count // batch)
+    for start in progress(starts, f"measuring {count} prompts of {n} tokens", batches, -(-first // batch)):
         tokens = torch.from_numpy(prompts[start : start + batch]).to(device)
         with within_memory(_remedies(start // batch, tokens, section, activation_checkpointing)):
             measure_batch(tokens)
         end = start + len(tokens)
-        if resumption and (end == count or end // resumption.every > start // resumption.every):
+        if resumption and (end == count or end // resumption.interval > start // resumption.interval):
             state = checkpoint.State(end, {}, tally.tensors())
             checkpoint.write(resumption.path, _fingerprint(resumption, prompts), state)
 
@@ -160,16 +160,16 @@ def reuses(
     Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
     log then says what the pass of this name does `otherwise`, and why.
     """
-    expected = predict_anew()
+    anew = predict_anew()
     try:
         continued = predict_from_prefix()
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         log.info("%s %s: the model cannot go on from a prefix (%s)", pass_name, otherwise, error)
         return False
-    same = float((continued - expected).abs().sum(-1).max()) / 2 < SAME_PREDICTION
-    if not same:
+    agrees = float((continued - anew).abs().sum(-1).max()) / 2 < SAME_PREDICTION
+    if not agrees:
         log.info("%s %s: with what it keeps of a prefix, the model predicts something else", pass_name, otherwise)
-    return same
+    return agrees
 
 
 def require_finite(quantities: dict[str, Floats]) -> None:

@@ -77,16 +77,16 @@ def losses(model: PreTrainedModel, tokens: Tensor, first: int) -> Tensor:
     for prompt in tokens:
         logits = forward.last_logits(model, prompt[None], len(prompt) - first + 1)[0, :-1]
         pairs = zip(logits.split(POSITIONS), prompt[first:].split(POSITIONS), strict=True)
-        rows.append(torch.cat([cross_entropy(some.float(), expected, reduction="none") for some, expected in pairs]))
+        rows.append(torch.cat([cross_entropy(part.float(), targets, reduction="none") for part, targets in pairs]))
     return torch.stack(rows)
 
 
 def _cross_entropy(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return the mean cross entropy [B] of the last tokens of [B, n], from logits that begin one position earlier."""
-    predicted = logits[:, :-1].detach().float()
-    expected = tokens[:, -predicted.shape[1] :]
+    predictions = logits[:, :-1].detach().float()
+    targets = tokens[:, -predictions.shape[1] :]
     # Flattened, since a sum over classes that are not neighbours in memory loses up to 3e-4 nats to rounding.
-    return cross_entropy(predicted.flatten(0, 1), expected.flatten(), reduction="none").view_as(expected).mean(-1)
+    return cross_entropy(predictions.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets).mean(-1)
 
 
 def squared_norms(stream: Tensor) -> Tensor:

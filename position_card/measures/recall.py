@@ -28,7 +28,7 @@ from position_card.probe.precision import in_float32
 from position_card.probe.streaming import with_streaming
 from position_card.rollout.parts import RecallScores
 from position_card.rollout.passages import WORDS, places, word_positions
-from position_card.texts.tokens import TokenIds, encoded
+from position_card.texts.tokens import TokenIds, encode
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
 PACKED = 512  # tokens of questions that stand in one row behind a context, at most
@@ -44,19 +44,19 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -
     Words have three lower-case letters or more; of equally frequent ones the first of the alphabet come first. Raises
     InputError where the texts have too few.
     """
-    needed = min(n, WORDS) + cue
+    least = min(n, WORDS) + cue
     counts = Counter(word for text in texts for word in WORD.findall(text))
-    before = encoded(tokenizer, "the").ids  # some tokenizers put a blank before every text
+    before = encode(tokenizer, "the").ids  # some tokenizers put a blank before every text
     token_ids: list[int] = []
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
-        ids = encoded(tokenizer, f"the {word}").ids[len(before) :]
+        ids = encode(tokenizer, f"the {word}").ids[len(before) :]
         if len(ids) == 1 and ids[0] not in token_ids:
             token_ids.append(ids[0])
         if len(token_ids) == COMMON:
             break
-    if len(token_ids) < needed:
+    if len(token_ids) < least:
         raise InputError(
-            f"recall needs {needed} words that are single tokens, but the text has {len(token_ids)}; give more text"
+            f"recall needs {least} words that are single tokens, but the text has {len(token_ids)}; give more text"
         )
     return np.array(token_ids)
 
@@ -68,7 +68,7 @@ def prose(texts: Iterable[str], tokenizer: Tokenizer, n: int) -> TokenIds:
     """
     if n <= WORDS:
         return np.empty(0, np.int64)
-    token_ids = np.concatenate([np.array(encoded(tokenizer, text).ids, np.int64) for text in texts])
+    token_ids = np.concatenate([np.array(encode(tokenizer, text).ids, np.int64) for text in texts])
     if len(token_ids) < n - WORDS:
         raise InputError(
             f"recall in {n} tokens needs {n - WORDS} tokens of prose, but the text has {len(token_ids)}; give more text"
@@ -85,18 +85,18 @@ def random_contexts(
     their pieces what follows one another in the `prose` from a random place. Raises ValueError where there are too few
     words or too few tokens of prose.
     """
-    own = word_positions(n)
-    if len(words) < len(own) + cue:
-        raise ValueError(f"{len(words)} words are too few for contexts of {len(own)} and a cue of {cue} others")
+    word_places = word_positions(n)
+    if len(words) < len(word_places) + cue:
+        raise ValueError(f"{len(words)} words are too few for contexts of {len(word_places)} and a cue of {cue} others")
     generator = np.random.default_rng(seed)
     contexts = np.empty((count, n + cue), np.int64)
-    own_and_cue = [*own, *range(n, n + cue)]
-    contexts[:, own_and_cue] = np.stack([generator.permutation(words)[: len(own) + cue] for _ in range(count)])
-    if between := n - len(own):
+    own_and_cue = [*word_places, *range(n, n + cue)]
+    contexts[:, own_and_cue] = np.stack([generator.permutation(words)[: len(word_places) + cue] for _ in range(count)])
+    if between := n - len(word_places):
         if prose is None or len(prose) < between:
             raise ValueError(f"the prose is shorter than {between} tokens")
         starts = generator.integers(0, len(prose) - between + 1, count)
-        contexts[:, np.setdiff1d(np.arange(n), own)] = prose[starts[:, None] + np.arange(between)]
+        contexts[:, np.setdiff1d(np.arange(n), word_places)] = prose[starts[:, None] + np.arange(between)]
     return contexts
 
 
@@ -159,7 +159,7 @@ class _Reader:
         As many questions pass at once as one row holds, and otherwise at most a `batch`.
         """
         at_once = max(1, PACKED // questions.shape[1]) if self.way == "packed" else batch
-        return torch.cat([self._answer(some) for some in questions.split(at_once)])
+        return torch.cat([self._answer(part) for part in questions.split(at_once)])
 
     def _answer(self, questions: Tensor) -> Tensor:
         if self.cache is None:

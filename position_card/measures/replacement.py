@@ -54,19 +54,19 @@ def donors(prompts: TokenIds, count: int, seed: int) -> TokenIds:
     generator = np.random.default_rng(seed)
     alike = (prompts == prompts[0]).all(0)
     following = np.hstack([prompts[:, 1:], prompts[:, -1:]])
-    given = np.where(alike, following, prompts)
-    drawn = np.empty((len(prompts), count, prompts.shape[1]), np.int64)
-    for row, own in enumerate(prompts):
-        others = given[generator.permutation(np.delete(np.arange(len(prompts)), row))]
-        differs = others != own
+    candidates = np.where(alike, following, prompts)
+    tokens = np.empty((len(prompts), count, prompts.shape[1]), np.int64)
+    for row, prompt in enumerate(prompts):
+        donor_prompts = candidates[generator.permutation(np.delete(np.arange(len(prompts)), row))]
+        differs = donor_prompts != prompt
         if not differs.any(0).all():
             raise InputError(
                 f"no prompt has another token at position {differs.any(0).argmin()}; give more prompts, or other text"
             )
         for place in range(count):
-            nearest = (np.roll(differs, -place, 0).argmax(0) + place) % len(others)
-            drawn[row, place] = np.take_along_axis(others, nearest[None], 0)[0]
-    return drawn
+            nearest = (np.roll(differs, -place, 0).argmax(0) + place) % len(donor_prompts)
+            tokens[row, place] = np.take_along_axis(donor_prompts, nearest[None], 0)[0]
+    return tokens
 
 
 @in_float32
@@ -86,35 +86,37 @@ def responses(
     tokens before a window is used again, where that changes nothing.
     """
     (count, n), shape = prompts.shape, (len(steps), donors.shape[1])
-    found = np.empty((2, count, len(windows), *shape))
+    effects = np.empty((2, count, len(windows), *shape))
     reuses_prefix = _reuses(model, _embed(model, prompts[:1]))
     bounds = [window.indices(n)[:2] for window in windows]
     size = max(1, tokens_per_batch // n)
     begins = range(0, count, size)
     for begin in progress(begins, f"moving words of {count} prompts of {n} tokens", len(begins)):
         group = slice(begin, begin + size)
-        own, others = _embed(model, prompts[group]), _embed(model, donors[group])
-        expected, cache = forward.next_token(model, own, keep=reuses_prefix)
-        parts = torch.tensor(steps, dtype=own.dtype, device=own.device)[:, None, None, None]
-        rows = torch.arange(len(own), device=own.device).repeat_interleave(len(steps) * donors.shape[1])
-        likeliest = expected.argmax(-1)[rows, None]
+        embeddings, donor_embeddings = _embed(model, prompts[group]), _embed(model, donors[group])
+        prediction, cache = forward.next_token(model, embeddings, keep=reuses_prefix)
+        parts = torch.tensor(steps, dtype=embeddings.dtype, device=embeddings.device)[:, None, None, None]
+        rows = torch.arange(len(embeddings), device=embeddings.device).repeat_interleave(len(steps) * donors.shape[1])
+        likeliest = prediction.argmax(-1)[rows, None]
         for place in sorted(range(len(windows)), key=lambda place: bounds[place], reverse=True):
             start, stop = bounds[place]
-            before = own[:, None, None, start:stop]
-            moved = (before + parts * (others[:, None, :, start:stop] - before)).flatten(0, 2)
-            endings = torch.cat([moved, own[rows, stop:]], 1)
+            before = embeddings[:, None, None, start:stop]
+            moved = (before + parts * (donor_embeddings[:, None, :, start:stop] - before)).flatten(0, 2)
+            endings = torch.cat([moved, embeddings[rows, stop:]], 1)
             at_once = max(1, tokens_per_batch // (n - start))
-            both = zip(rows.split(at_once), endings.split(at_once), strict=True)
-            changed = torch.cat([_with_endings(model, own[some, :start], ending, cache, some) for some, ending in both])
-            logs = (changed.gather(1, likeliest) / expected[rows].gather(1, likeliest)).log()[:, 0]
-            for measure, values in enumerate((total_variation(expected[rows], changed), logs)):
-                found[measure, group, place] = values.cpu().numpy().reshape(-1, *shape)
-    return Responses(*found)
+            pairs = zip(rows.split(at_once), endings.split(at_once), strict=True)
+            changed = torch.cat(
+                [_with_endings(model, embeddings[part, :start], ending, cache, part) for part, ending in pairs]
+            )
+            logs = (changed.gather(1, likeliest) / prediction[rows].gather(1, likeliest)).log()[:, 0]
+            for measure, values in enumerate((total_variation(prediction[rows], changed), logs)):
+                effects[measure, group, place] = values.cpu().numpy().reshape(-1, *shape)
+    return Responses(*effects)
 
 
-def total_variation(one: Tensor, other: Tensor) -> Tensor:
+def total_variation(p: Tensor, q: Tensor) -> Tensor:
     """Return half of the summed absolute differences of two distributions, [B, V] twice -> [B], between 0 and 1."""
-    return (one - other).abs().sum(-1) / 2
+    return (p - q).abs().sum(-1) / 2
 
 
 @torch.no_grad()

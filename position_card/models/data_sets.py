@@ -46,15 +46,17 @@ def texts(
     place = f"data set {source}, split {split!r}" if local else f"hub data set {source!r}, split {split!r}"
     try:
         arguments = (
-            _stored(Path(source, subset or "")) if local else {"path": source, "name": subset, "revision": revision}
+            _loader_arguments(Path(source, subset or ""))
+            if local
+            else {"path": source, "name": subset, "revision": revision}
         )
         builder = datasets.load_dataset_builder(**arguments)
         if builder.name not in READERS:  # of archives, for example, some members would be unpickled
             raise InputError(
                 f"{place}, is stored as {builder.name}, but only {', '.join(READERS)} are read; convert it"
             )
-        loaded = builder.as_streaming_dataset(split=split)
-        rows = iter(loaded.decode(False) if loaded.features else loaded)  # images and the like would be fetched
+        stream = builder.as_streaming_dataset(split=split)
+        rows = iter(stream.decode(False) if stream.features else stream)  # images and the like would be fetched
         first = next(rows, None)
     except StopIteration:  # of the library itself, where a file of lines has no whole one
         first = None
@@ -69,7 +71,7 @@ def texts(
     return _column(chain([first], rows), column, place)
 
 
-def _stored(directory: Path) -> dict[str, Any]:
+def _loader_arguments(directory: Path) -> dict[str, Any]:
     """Return what `load_dataset_builder` is told of a directory: its files by split, by their names, and their reader.
 
     A README.md could name files elsewhere, which `datasets` would read or fetch, so it is told none.

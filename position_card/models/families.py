@@ -29,7 +29,7 @@ class Family:
     query_key_value: str  # below the attention: the fused projection
     layout: Literal["heads first", "kinds first"]  # of the fused projection: (H, 3, d) or (3, H, d)
     slopes: Callable[[int, int], Slopes]  # heads, head_dim -> effective ALiBi slope of each head
-    described: Callable[[PretrainedConfig], bool]  # whether this is true of a configuration
+    applies: Callable[[PretrainedConfig], bool]  # whether this is true of a configuration
 
 
 def alibi_slopes(heads: int) -> Slopes:
@@ -46,14 +46,14 @@ def alibi_slopes(heads: int) -> Slopes:
 
 def _falcon_slopes(heads: int, head_dim: int) -> Slopes:
     """Falcon rounds its slopes to bfloat16 and adds ALiBi before the 1/sqrt(d) scaling, which it thus shares."""
-    rounded = torch.from_numpy(alibi_slopes(heads)).bfloat16().double().numpy()
-    return np.asarray(rounded / math.sqrt(head_dim))
+    slopes = torch.from_numpy(alibi_slopes(heads)).bfloat16().double().numpy()
+    return np.asarray(slopes / math.sqrt(head_dim))
 
 
 FALCON_OFF = ("multi_query", "new_decoder_architecture", "parallel_attn")  # keys shared by heads, MLP beside attention
 
 
-def _mpt_described(config: PretrainedConfig) -> bool:
+def _mpt_applies(config: PretrainedConfig) -> bool:
     scale = config.attn_config.softmax_scale
     by_width = scale is None or math.isclose(scale, (config.d_model / config.n_heads) ** -0.5)
     return bool(config.attn_config.alibi and by_width)
@@ -64,19 +64,19 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
         query_key_value="query_key_value",
         layout="heads first",
         slopes=lambda heads, head_dim: alibi_slopes(heads),
-        described=lambda config: not config.apply_residual_connection_post_layernorm,
+        applies=lambda config: not config.apply_residual_connection_post_layernorm,
     ),
     "mpt": Family(
         query_key_value="Wqkv",
         layout="kinds first",
         slopes=lambda heads, head_dim: alibi_slopes(heads),
-        described=_mpt_described,
+        applies=_mpt_applies,
     ),
     "falcon": Family(
         query_key_value="query_key_value",
         layout="heads first",
         slopes=_falcon_slopes,
-        described=lambda config: config.alibi and not any(getattr(config, name) for name in FALCON_OFF),
+        applies=lambda config: config.alibi and not any(getattr(config, name) for name in FALCON_OFF),
     ),
 }
 
@@ -84,7 +84,7 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
 def family_of(config: PretrainedConfig) -> Family | None:
     """Return the family with ALiBi that describes `config`; None where none does."""
     family = FAMILIES.get(config.model_type)
-    return family if family and family.described(config) else None
+    return family if family and family.applies(config) else None
 
 
 def sizes(config: PretrainedConfig) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from position_card.core.runtime import InputError, opened
+from position_card.core.runtime import InputError, open_file
 
 CONFIGURATION = "config.json"
 SINGLE = "model.safetensors"
@@ -112,13 +112,15 @@ class ModelFiles:
                 with safe_open(shard, framework="np") as tensors:
                     slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118
                     shapes_of_shard = {name: tuple(part.get_shape()) for name, part in slices.items()}
-                    others = [
+                    unknown_types = [
                         f"{name} as {kind}" for name, part in slices.items() if (kind := part.get_dtype()) not in TYPES
                     ]
             except (OSError, SafetensorError) as error:
                 raise InputError(f"{self.place} {_damaged(shard, error)}") from error
-            if others:
-                raise InputError(f"{self.place} has {others[0]}, not as {', '.join(TYPES)}; use a copy in one of them")
+            if unknown_types:
+                raise InputError(
+                    f"{self.place} has {unknown_types[0]}, not as {', '.join(TYPES)}; use a copy in one of them"
+                )
             if twice := sorted(set(shapes_of_shard) & set(shapes)):
                 raise InputError(f"{self.place} has the tensor {twice[0]} in two of its files; {AGAIN}")
             shapes |= shapes_of_shard
@@ -137,13 +139,17 @@ class ModelFiles:
     @property
     def reading(self) -> dict[str, Any]:
         """How `from_pretrained` finds the model: arguments by name."""
-        where = {"pretrained_model_name_or_path": self.directory, "local_files_only": True, "trust_remote_code": False}
-        return {**where, "gguf_file": self.shards[0].name} if self.gguf else where
+        arguments = {
+            "pretrained_model_name_or_path": self.directory,
+            "local_files_only": True,
+            "trust_remote_code": False,
+        }
+        return {**arguments, "gguf_file": self.shards[0].name} if self.gguf else arguments
 
 
 def sha256(file: Path) -> str:
     """Return the SHA-256 of what a file holds, which tells it from others of its name and size."""
-    with opened(file, f"file {file}", "rb") as content:
+    with open_file(file, f"file {file}", "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
@@ -204,7 +210,7 @@ def read(directory: Path, name: str) -> dict[str, Any]:
     """Read a JSON file in a model's directory. Raises InputError where it is no mapping, or unreadable."""
     file = directory / name
     place = f"model directory {directory} has a {name}"
-    with opened(file, f"file {file}", "rb") as content:
+    with open_file(file, f"file {file}", "rb") as content:
         size = os.fstat(content.fileno()).st_size
     if size > LARGEST:
         raise InputError(f"{place} of {size / 1e6:.0f} MB, which no model has; {AGAIN}")
@@ -236,7 +242,7 @@ def _faults(configuration: Mapping[str, Any]) -> Iterator[str]:
 
 def _damaged(shard: Path, error: Exception) -> str:
     """Say why the headers of a file of weights cannot be read: it is a pointer of Git LFS, or damaged."""
-    with opened(shard, f"file {shard}", "rb") as file:
+    with open_file(shard, f"file {shard}", "rb") as file:
         pointer = file.read(16).startswith(b"version https://")
     if pointer:
         return f"has a Git LFS pointer in place of {shard.name}; fetch the file itself (git lfs pull)"

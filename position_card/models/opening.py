@@ -197,14 +197,16 @@ def decoder_fault(config: PretrainedConfig) -> str | None:
 
 def _drop_attention(config: PretrainedConfig, place: str) -> None:
     """Forget which kind of attention a configuration names, which may not be installed; eager attention is opened."""
-    named = config._attn_implementation
-    waiting = [config]
-    while waiting:
-        part = waiting.pop()
+    implementation = config._attn_implementation
+    queue = [config]
+    while queue:
+        part = queue.pop()
         part._attn_implementation_internal = None
-        waiting += [inner for name in part.sub_configs if (inner := getattr(part, name, None)) is not None]
-    if named not in (None, "eager", "sdpa"):
-        announce(f"{place} names {named} as its attention, which is left aside: what is measured is eager attention")
+        queue += [inner for name in part.sub_configs if (inner := getattr(part, name, None)) is not None]
+    if implementation not in (None, "eager", "sdpa"):
+        announce(
+            f"{place} names {implementation} as its attention, which is left aside: what is measured is eager attention"
+        )
 
 
 def longest(config: PretrainedConfig) -> int | None:
@@ -219,10 +221,10 @@ def lengths(config: PretrainedConfig, wanted_lengths: Iterable[int]) -> list[int
 
     Raises InputError where the model takes fewer tokens than a measurement needs.
     """
-    most = longest(config)
-    if most is not None and most < SHORTEST:
-        raise InputError(f"this model takes {most} tokens, but a measurement needs prompts of at least {SHORTEST}")
-    return sorted({n if most is None else min(n, most) for n in wanted_lengths})
+    limit = longest(config)
+    if limit is not None and limit < SHORTEST:
+        raise InputError(f"this model takes {limit} tokens, but a measurement needs prompts of at least {SHORTEST}")
+    return sorted({n if limit is None else min(n, limit) for n in wanted_lengths})
 
 
 def tokenizer_note(place: str | Path) -> str | None:
@@ -235,24 +237,24 @@ def tokenizer_note(place: str | Path) -> str | None:
     if source is None or source.gguf is None:
         return None
     values = source.gguf.values
-    split, unread = values.get("tokenizer.ggml.pre"), []
+    split, notes = values.get("tokenizer.ggml.pre"), []
     if values.get("tokenizer.ggml.model") == "gpt2" and split not in (*GGUF_PRE_TOKENIZER_SPLITS, *SPLIT_AS_GPT2):
-        unread.append(f"text is split as by GPT-2, since transformers does not know the file's own way, {split!r}")
+        notes.append(f"text is split as by GPT-2, since transformers does not know the file's own way, {split!r}")
     for key, value in values.items():
         name = key.removeprefix("tokenizer.ggml.")
         if name not in (key, *READ_OF_TOKENIZERS) and not name.endswith("_token_id"):
-            unread.append(f"transformers does not read {key} = {value!r:.40}")
-    return re.sub(r"[^\w .,;:='-]", "?", "; ".join(unread)) or None  # on a page, words of strangers are no Markdown
+            notes.append(f"transformers does not read {key} = {value!r:.40}")
+    return re.sub(r"[^\w .,;:='-]", "?", "; ".join(notes)) or None  # on a page, words of strangers are no Markdown
 
 
 def _require_blank(tokenizer: Tokenizer, header: files.GgufHeader, place: str) -> None:
     """Raise InputError where a tokenizer puts a blank before a text and its GGUF file says not to, or the reverse."""
-    wanted, key = header.values.get("tokenizer.ggml.add_space_prefix"), "tokenizer.ggml.add_space_prefix"
-    found = "".join(tokenizer.encode("a", add_special_tokens=False).tokens).startswith(BLANKS)
-    if isinstance(wanted, bool) and wanted != found:
+    setting, key = header.values.get("tokenizer.ggml.add_space_prefix"), "tokenizer.ggml.add_space_prefix"
+    puts_blank = "".join(tokenizer.encode("a", add_special_tokens=False).tokens).startswith(BLANKS)
+    if isinstance(setting, bool) and setting != puts_blank:
         raise InputError(
-            f"{place} says {key} = {str(wanted).lower()}, but transformers puts {'a' if found else 'no'} blank before "
-            "a text; give the tokenizer of the model (--tokenizer DIR)"
+            f"{place} says {key} = {str(setting).lower()}, but transformers puts {'a' if puts_blank else 'no'} blank "
+            "before a text; give the tokenizer of the model (--tokenizer DIR)"
         )
 
 
@@ -332,11 +334,13 @@ def _load(
     Raises InputError unless the files hold the weights that the configuration describes, all of them and no others.
     """
     # packed weights would need kernels that are fetched
-    unpacked = {"quantization_config": GgufConfig(dequantize=True)} if source.gguf else {"use_safetensors": True}
+    format_arguments = (
+        {"quantization_config": GgufConfig(dequantize=True)} if source.gguf else {"use_safetensors": True}
+    )
     with _opening(source):
         model, loading = AutoModelForCausalLM.from_pretrained(
             **source.reading,
-            **unpacked,
+            **format_arguments,
             config=config,
             attn_implementation="eager",
             dtype=getattr(torch, precision),
@@ -362,10 +366,10 @@ def _of_decoder(unexpected: Iterable[str], source: files.ModelFiles) -> list[str
 
     Those of the decoder have names that begin alike, but for those of its head.
     """
-    others = set(unexpected)
-    own = [name.split(".")[:-1] for name in source.shapes() if name not in others and not name.startswith("lm_head.")]
-    begin = ".".join(os.path.commonprefix(own))  # noqa: RUF071 (of lists, so of whole parts of names)
-    return [name for name in sorted(others) if not begin or name.startswith(f"{begin}.")]
+    names = set(unexpected)
+    paths = [name.split(".")[:-1] for name in source.shapes() if name not in names and not name.startswith("lm_head.")]
+    begin = ".".join(os.path.commonprefix(paths))  # noqa: RUF071 (of lists, so of whole parts of names)
+    return [name for name in sorted(names) if not begin or name.startswith(f"{begin}.")]
 
 
 def _require_shapes(source: files.ModelFiles, config: PretrainedConfig) -> None:
@@ -389,16 +393,16 @@ def _require_shapes(source: files.ModelFiles, config: PretrainedConfig) -> None:
                 f"{source.place} holds {name} with the shape {tuple(shape)}, where config.json describes "
                 f"{tuple(parameter.shape)}; copy the two from the same model"
             )
-    count, stored = sum(parameter.numel() for parameter in model.parameters()), source.parameters
-    if count > 2 * stored:
+    count, numbers = sum(parameter.numel() for parameter in model.parameters()), source.parameters
+    if count > 2 * numbers:
         raise InputError(
-            f"{source.place} holds {stored:,} numbers, where config.json describes a model of {count:,}; copy the "
+            f"{source.place} holds {numbers:,} numbers, where config.json describes a model of {count:,}; copy the "
             "two from the same model"
         )
 
 
-def _require_single(source: files.ModelFiles, stored: Iterable[str], model: PreTrainedModel) -> None:
-    """Raise InputError where `transformers` makes one parameter of two `stored` tensors; one would win in silence.
+def _require_single(source: files.ModelFiles, names: Iterable[str], model: PreTrainedModel) -> None:
+    """Raise InputError where `transformers` makes one parameter of two of these tensors; one would win in silence.
 
     It adds and removes the prefix of the base model, and renames. Parts of a parameter, such as experts, are one each.
     """
@@ -407,12 +411,12 @@ def _require_single(source: files.ModelFiles, stored: Iterable[str], model: PreT
     with _opening(source):
         rules = get_model_conversion_mapping(model)
         renamings, converters = ([r for r in rules if isinstance(r, of)] for of in (WeightRenaming, WeightConverter))
-        for name in sorted(stored, key=dot_natural_key):
+        for name in sorted(names, key=dot_natural_key):
             target, rule = rename_source_key(name, renamings, converters, prefix, parameters)
             part = name.removeprefix(f"{prefix}.") if rule else ""
             if part in names_by_target[target] or (names_by_target[target] and "" in {part, *names_by_target[target]}):
-                other = next(iter(names_by_target[target].values()))
-                raise InputError(f"{source.place} has {target} twice, as {other} and as {name}; remove one")
+                second = next(iter(names_by_target[target].values()))
+                raise InputError(f"{source.place} has {target} twice, as {second} and as {name}; remove one")
             names_by_target[target][part] = name
 
 
@@ -499,17 +503,17 @@ def _parsed_once() -> Iterator[None]:
     The header of one file is kept beyond this context, until weights are read, and as long as the file has the same
     time and size.
     """
-    listed, read = gguf.get_tensor_name_map, gguf.GGUFReader
+    name_map, read = gguf.get_tensor_name_map, gguf.GGUFReader
 
     def reader(file: str) -> gguf.GGUFReader:
         status = os.stat(file)
         return _reader(read, file, status.st_mtime_ns, status.st_size)
 
-    gguf.get_tensor_name_map, gguf.GGUFReader = cache(listed), reader  # type: ignore[assignment,misc]
+    gguf.get_tensor_name_map, gguf.GGUFReader = cache(name_map), reader  # type: ignore[assignment,misc]
     try:
         yield
     finally:
-        gguf.get_tensor_name_map, gguf.GGUFReader = listed, read  # type: ignore[misc]
+        gguf.get_tensor_name_map, gguf.GGUFReader = name_map, read  # type: ignore[misc]
 
 
 @lru_cache(maxsize=1)

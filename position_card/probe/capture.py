@@ -69,7 +69,7 @@ class AttentionCall:
     function: Callable[..., Any]
     bound: inspect.BoundArguments
 
-    def own(self, inputs: AttentionInputs) -> tuple[Tensor, Tensor | None]:
+    def eager(self, inputs: AttentionInputs) -> tuple[Tensor, Tensor | None]:
         """Call the function as the module calls it, with these inputs: the output [B, n, H, d], and the weights."""
         arguments = dict(self.bound.arguments)
         _, query, key, value, *_ = arguments
@@ -118,19 +118,19 @@ def substituting(substitutes: Mapping[nn.Module, Substitute]) -> Iterator[None]:
 
 
 @contextmanager
-def _entered(entries: dict[nn.Module, Any], others: Mapping[nn.Module, Any]) -> Iterator[None]:
+def _entered(entries: dict[nn.Module, Any], additions: Mapping[nn.Module, Any]) -> Iterator[None]:
     """Add others to the entries of a dictionary while the context is open, and watch the interface meanwhile."""
     with _lock:
-        if entries.keys() & others.keys():
+        if entries.keys() & additions.keys():
             raise InputError("this model is measured already, in another thread; wait for it, or copy the model")
-        if not _listeners and not _substitutes and others:
+        if not _listeners and not _substitutes and additions:
             _watch.enter_context(_watching())
-        entries.update(others)
+        entries.update(additions)
     try:
         yield
     finally:
         with _lock:
-            for attention in others:
+            for attention in additions:
                 del entries[attention]
             if not _listeners and not _substitutes:
                 _watch.close()

@@ -59,8 +59,8 @@ def after_each(model: PreTrainedModel, cache: Cache, endings: Tensor) -> Tensor:
     row. Each has the positions that follow the prompt, and a mask hides the others from it.
     """
     n, (count, length) = cache.get_seq_length(), endings.shape
-    own = torch.ones(length, length, device=endings.device).tril()
-    reads = torch.block_diag(*[own] * count).bool()
+    causal = torch.ones(length, length, device=endings.device).tril()
+    reads = torch.block_diag(*[causal] * count).bool()
     reads = torch.cat([reads.new_ones(len(reads), n), reads], 1)
     dtype = embed(model, endings[:1]).dtype
     mask = torch.zeros(reads.shape, dtype=dtype, device=reads.device).masked_fill(~reads, torch.finfo(dtype).min)

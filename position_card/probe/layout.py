@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from position_card.core.runtime import InputError, out_of_memory
 from position_card.probe import capture, residual, rotation
 from position_card.probe.residual import Call, Update
-from position_card.probe.rotation import Rotation, Turned
+from position_card.probe.rotation import QueryKey, Rotation
 from position_card.rollout.attention import sliding_window_mask
 
 EXACT = 1e-5  # relative difference, in float32, up to which two tensors count as the same
@@ -61,19 +61,19 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     block computes reproduces its output.
     """
     model.eval()
-    received, expected = _unwatched(model, tokens)
+    received, logits = _unwatched(model, tokens)
     embeddings = model.get_input_embeddings()(tokens)
     with _passing(model, "embeddings in place of tokens"):
-        given = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
-    if not same(given, expected):
+        logits_of_embeddings = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
+    if not is_close(logits_of_embeddings, logits):
         raise refusal(model, "its logits are others where its embeddings are given in place of tokens")
     proof = _Proof(model, tokens.shape[1])
     with proof.watching(_blocks(model, list(received)), list(received)):
-        watched = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
-    _require_unchanged(model, "the logits of its prediction", watched, expected)
+        logits_with_hooks = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
+    _require_unchanged(model, "the logits of its prediction", logits_with_hooks, logits)
     for place, unwatched in enumerate(received.values(), start=1):
-        what = f"the attention that tokens receive in layer {place}"
-        _require_unchanged(model, what, proof.received[place - 1], unwatched)
+        quantity = f"the attention that tokens receive in layer {place}"
+        _require_unchanged(model, quantity, proof.received[place - 1], unwatched)
     if len(proof.heads) > 1:
         numbers = ", ".join(map(str, sorted(proof.heads)))
         raise refusal(model, f"its layers have different numbers of heads ({numbers})")
@@ -83,11 +83,11 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
 @contextmanager
 def hooked(handles: Iterable[Any]) -> Iterator[None]:
     """Register hooks, of which these are the handles, and remove them where the context ends."""
-    registered = list(handles)
+    hooks = list(handles)
     try:
         yield
     finally:
-        for handle in registered:
+        for handle in hooks:
             handle.remove()
 
 
@@ -159,15 +159,15 @@ def _received(weights: Tensor) -> Tensor:
     return weights[0].detach().float().sum(-2)
 
 
-def _require_unchanged(model: PreTrainedModel, what: str, watched: Tensor, unwatched: Tensor) -> None:
+def _require_unchanged(model: PreTrainedModel, quantity: str, value: Tensor, reference: Tensor) -> None:
     """Raise InputError where watching a model changes it beyond rounding."""
-    watched = watched.to(unwatched.device)
-    if not same(watched, unwatched):
-        place = (watched.float() - unwatched.float()).abs().argmax()
+    value = value.to(reference.device)
+    if not is_close(value, reference):
+        place = (value.float() - reference.float()).abs().argmax()
         raise refusal(
             model,
-            f"{what} change where its attention is watched, from {unwatched.flatten()[place]:.6g} to "
-            f"{watched.flatten()[place]:.6g}",
+            f"{quantity} change where its attention is watched, from {reference.flatten()[place]:.6g} to "
+            f"{value.flatten()[place]:.6g}",
         )
 
 
@@ -197,7 +197,7 @@ class _Block:
     calls: list[Call] = field(default_factory=list)
     inputs: capture.AttentionInputs | None = None
     rotation: Rotation | None = None
-    rotated: Turned | None = None
+    rotated: QueryKey | None = None
     scaling: float = 1.0
     window: int | None = None
 
@@ -245,8 +245,8 @@ class _Proof:
         stream = stream_of(args, arguments)
         self.running = _Block(block, attention, stream.detach().double().flatten(0, -2))
 
-    def take_rotation(self, rotation: Rotation, before: Turned, after: Turned) -> None:
-        if all(map(same, rotation.undo(*after), before)):
+    def take_rotation(self, rotation: Rotation, before: QueryKey, after: QueryKey) -> None:
+        if all(map(is_close, rotation.undo(*after), before)):
             self.running.rotation, self.running.rotated = rotation, after
 
     def take_inputs(self, inputs: capture.AttentionInputs) -> None:
@@ -267,8 +267,10 @@ class _Proof:
         assert weights is not None
         self.received.append(_received(weights))
         self.heads.add(weights.shape[1])
-        if (most := weights.float().sum(-1).max()) > 1 + tolerance(weights.dtype):
-            raise refusal(self.model, f"the attention weights of a token add up to {most:.4g}, and shares to 1 at most")
+        if (largest_sum := weights.float().sum(-1).max()) > 1 + tolerance(weights.dtype):
+            raise refusal(
+                self.model, f"the attention weights of a token add up to {largest_sum:.4g}, and shares to 1 at most"
+            )
         causal = torch.ones_like(weights[0, 0], dtype=torch.bool).tril()
         if (weights[..., ~causal] != 0).any():
             raise refusal(self.model, "it is no causal decoder: its tokens read later ones")
@@ -276,8 +278,8 @@ class _Proof:
             self.products = False
             block.window = _window((weights[0] > 0).any(0))
             return
-        expected = block.inputs.logits(causal).softmax(-1)
-        self.products &= bool((expected - weights.float()).abs().max() <= tolerance(weights.dtype))
+        reference = block.inputs.logits(causal).softmax(-1)
+        self.products &= bool((reference - weights.float()).abs().max() <= tolerance(weights.dtype))
         block.scaling = block.inputs.scaling
         reads = block.inputs.reads(causal)
         block.window = _window(reads)
@@ -285,7 +287,7 @@ class _Proof:
             raise refusal(self.model, IRREGULAR)
         if block.rotation is not None and block.rotated is not None:
             rotated_part = (part[..., : block.rotation.width] for part in (block.inputs.query, block.inputs.key))
-            if not all(map(same, block.rotated, rotated_part)):
+            if not all(map(is_close, block.rotated, rotated_part)):
                 block.rotation = None  # something else happens to queries and keys afterwards
 
     def leave_block(self, _module: nn.Module, _args: Any, out: Any) -> None:
@@ -318,12 +320,12 @@ def _window(reads: Tensor) -> int | None:
     return farthest if farthest < len(reads) else None
 
 
-def same(value: Tensor, expected: Tensor) -> bool:
+def is_close(value: Tensor, reference: Tensor) -> bool:
     """Say whether two tensors differ by no more than rounding in their precision."""
-    if value.shape != expected.shape:
+    if value.shape != reference.shape:
         return False
-    scale = expected.float().abs().max()
-    return bool((value.float() - expected.float()).abs().max() <= tolerance(expected.dtype) * scale)
+    scale = reference.float().abs().max()
+    return bool((value.float() - reference.float()).abs().max() <= tolerance(reference.dtype) * scale)
 
 
 def tolerance(dtype: torch.dtype, roundings: float = ROUNDINGS) -> float:
@@ -331,6 +333,6 @@ def tolerance(dtype: torch.dtype, roundings: float = ROUNDINGS) -> float:
     return max(EXACT, roundings * torch.finfo(dtype).eps)
 
 
-def refusal(model: PreTrainedModel, why: str) -> InputError:
+def refusal(model: PreTrainedModel, reason: str) -> InputError:
     """Return the error that says why a model cannot be measured."""
-    return InputError(f"this {model.config.model_type!r} model cannot be measured: {why}")
+    return InputError(f"this {model.config.model_type!r} model cannot be measured: {reason}")

@@ -16,8 +16,8 @@ from transformers import PreTrainedModel
 
 from position_card.core.runtime import log
 from position_card.probe import forward, rotation
-from position_card.probe.layout import IRREGULAR, Layout, find_layout, hooked, refusal, same, tolerance
-from position_card.probe.rotation import Rotation, Turned
+from position_card.probe.layout import IRREGULAR, Layout, find_layout, hooked, is_close, refusal, tolerance
+from position_card.probe.rotation import QueryKey, Rotation
 from position_card.probe.streaming import Streaming
 
 PROVED = 512  # tokens on which the layout is proved
@@ -29,9 +29,9 @@ def find_long_layout(model: PreTrainedModel, streaming: Streaming, tokens: Tenso
 
     The log says then why. Raises InputError as `find_layout` does.
     """
-    few = tokens[:, :PROVED]
-    layout = find_layout(model, few)
-    if fault := _fault(model, streaming, layout, few):
+    beginning = tokens[:, :PROVED]
+    layout = find_layout(model, beginning)
+    if fault := _fault(model, streaming, layout, beginning):
         log.info("no matrix of attention is spared in %d tokens: %s", tokens.shape[1], fault)
         return None
     return _at_length(model, streaming, layout, tokens)
@@ -46,7 +46,7 @@ def _fault(model: PreTrainedModel, streaming: Streaming, layout: Layout, tokens:
     n = tokens.shape[1]
     if any((layer.attention, n) not in streaming.ways for layer in layout.layers):
         return "not all of its layers use the attention interface of transformers"
-    if not same(streamed_logits, logits):
+    if not is_close(streamed_logits, logits):
         return "the logits of its prediction are others"
     difference = (streamed_gradient.float() - gradient.float()).abs().max()
     if difference > GRADIENT * tolerance(gradient.dtype) * gradient.float().abs().max():
@@ -72,8 +72,8 @@ def _at_length(model: PreTrainedModel, streaming: Streaming, layout: Layout, tok
     def enter(place: int, *_: Any) -> None:
         running[0] = place
 
-    def take_rotation(turning: Rotation, before: Turned, after: Turned) -> None:
-        if all(map(same, turning.undo(*after), before)):
+    def take_rotation(turning: Rotation, before: QueryKey, after: QueryKey) -> None:
+        if all(map(is_close, turning.undo(*after), before)):
             rotations[running[0]] = turning
 
     def hooks() -> Iterator[Any]:

@@ -26,7 +26,7 @@ HOOKS = (  # of a module, as torch keeps them
     "_forward_pre_hooks",
     "_forward_pre_hooks_with_kwargs",
 )
-REPLACED = ("forward", "_compiled_call_impl")  # attributes that other libraries put before those of the class
+OVERRIDES = ("forward", "_compiled_call_impl")  # attributes that other libraries put before those of the class
 LIBRARY = "the card reads decoders of transformers as AutoModelForCausalLM opens them"
 
 
@@ -105,7 +105,7 @@ def _restored_modules(decoder: PreTrainedModel) -> Iterator[None]:
     """Put back what measuring changes in a model and its configurations."""
     modules = list(decoder.modules())
     training = [module.training for module in modules]
-    replaced = [{name: vars(module)[name] for name in REPLACED if name in vars(module)} for module in modules]
+    overrides = [{name: vars(module)[name] for name in OVERRIDES if name in vars(module)} for module in modules]
     hooks = [
         [(hooks_of_kind, hooks_of_kind.copy()) for hooks_of_kind in (vars(module)[name] for name in HOOKS)]
         for module in modules
@@ -115,11 +115,11 @@ def _restored_modules(decoder: PreTrainedModel) -> Iterator[None]:
     try:
         yield
     finally:
-        for module, before, own, listeners in zip(modules, training, replaced, hooks, strict=True):
+        for module, before, overrides_of_module, listeners in zip(modules, training, overrides, hooks, strict=True):
             module.training = before
-            for name in REPLACED:
+            for name in OVERRIDES:
                 vars(module).pop(name, None)
-            vars(module).update(own)
+            vars(module).update(overrides_of_module)
             for hooks_of_kind, earlier in listeners:
                 hooks_of_kind.clear()
                 hooks_of_kind.update(earlier)

@@ -22,11 +22,11 @@ def in_float32(measure: Measure[P, Result]) -> Measure[P, Result]:
     """Have a measure, whose first argument is the model, compute in `float32_arithmetic`."""
 
     @wraps(measure)
-    def measured(model: PreTrainedModel, /, *args: P.args, **keywords: P.kwargs) -> Result:
+    def measure_in_float32(model: PreTrainedModel, /, *args: P.args, **keywords: P.kwargs) -> Result:
         with float32_arithmetic(model):
             return measure(model, *args, **keywords)
 
-    return measured
+    return measure_in_float32
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _exchange(held: list[tuple[Tensor, Tensor]]) -> tuple[Callable[..., None], C
 
     def narrow(_module: nn.Module, _args: Any, _out: Any) -> None:
         while held:
-            tensor, own = held.pop()
-            tensor.data = own
+            tensor, data = held.pop()
+            tensor.data = data
 
     return widen, narrow

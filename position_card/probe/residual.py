@@ -44,15 +44,15 @@ def find_update(
     `calls` are those within the block, in the order in which they ended. `tolerance` is relative to the norms of a
     token's vectors.
     """
-    updates, others = _candidates(calls, attention)
+    updates, summands = _candidates(calls, attention)
     for update in updates:
-        for other in others:
-            scale = None if other is update else _scale(stream, output, update.output, other.output, tolerance)
+        for second in summands:
+            scale = None if second is update else _scale(stream, output, update.output, second.output, tolerance)
             if scale is not None:
                 middle = stream + scale * update.output
                 sequential = any(_close(call.argument, middle, tolerance) for call in calls)
                 return Update(update.module, scale, "sequential" if sequential else "parallel")
-        if _norms_follow(stream, output, update, others, tolerance):
+        if _norms_follow(stream, output, update, summands, tolerance):
             return Update(update.module, 1.0, "norm after the sum")
     return None
 
@@ -63,47 +63,48 @@ def _candidates(calls: Sequence[Call], attention: nn.Module) -> tuple[list[Call]
     What follows attention comes last: where the attention adds the stream itself, the MLP may follow it too.
     """
     inner = set(attention.modules()) - {attention}
-    others = [call for call in calls if call.module not in inner]
-    own = [call for call in others if call.module is attention]
-    after = list(own)
-    for call in others:
+    summands = [call for call in calls if call.module not in inner]
+    attention_calls = [call for call in summands if call.module is attention]
+    after = list(attention_calls)
+    for call in summands:
         if call.argument is not None and any(torch.equal(call.argument, before.output) for before in after):
             after.append(call)
-    return own + [call for call in reversed(calls) if call.module in inner] + after[len(own) :], others
+    followers = after[len(attention_calls) :]
+    return attention_calls + [call for call in reversed(calls) if call.module in inner] + followers, summands
 
 
-def _scale(stream: Tensor, output: Tensor, update: Tensor, other: Tensor, tolerance: float) -> float | None:
-    """Return the factor a with output = stream + a update + b other, 1 if that will do; None where there is none."""
-    whole = stream.norm(dim=-1) + update.norm(dim=-1) + other.norm(dim=-1)
-    for a, b in _factors(output - stream, update, other):
-        remainder = (output - stream - a * update - b * other).norm(dim=-1)
+def _scale(stream: Tensor, output: Tensor, update: Tensor, second: Tensor, tolerance: float) -> float | None:
+    """Return the factor a with output = stream + a update + b second, 1 if that will do; None where there is none."""
+    whole = stream.norm(dim=-1) + update.norm(dim=-1) + second.norm(dim=-1)
+    for a, b in _factors(output - stream, update, second):
+        remainder = (output - stream - a * update - b * second).norm(dim=-1)
         hidden_share = (remainder / (a * update).norm(dim=-1)).median()
         if a > 0 and bool((remainder <= tolerance * whole).all()) and hidden_share <= UNEXPLAINED:
             return a
     return None
 
 
-def _factors(difference: Tensor, update: Tensor, other: Tensor) -> Iterator[tuple[float, float]]:
+def _factors(difference: Tensor, update: Tensor, second: Tensor) -> Iterator[tuple[float, float]]:
     yield 1.0, 1.0
-    both = torch.stack([update.flatten(), other.flatten()], 1)
-    gram = both.mT @ both
+    columns = torch.stack([update.flatten(), second.flatten()], 1)
+    gram = columns.mT @ columns
     if torch.linalg.det(gram) > MULTIPLES * gram.diagonal().prod():
-        a, b = torch.linalg.solve(gram, both.mT @ difference.flatten()).tolist()
+        a, b = torch.linalg.solve(gram, columns.mT @ difference.flatten()).tolist()
         yield a, b
 
 
-def _norms_follow(stream: Tensor, output: Tensor, update: Call, others: Sequence[Call], tolerance: float) -> bool:
-    middles = [call for call in others if _close(call.argument, stream + update.output, tolerance)]
-    lasts = [call for call in others if torch.equal(call.output, output)]
+def _norms_follow(stream: Tensor, output: Tensor, update: Call, summands: Sequence[Call], tolerance: float) -> bool:
+    middles = [call for call in summands if _close(call.argument, stream + update.output, tolerance)]
+    lasts = [call for call in summands if torch.equal(call.output, output)]
     return any(
-        _close(last.argument, middle.output + other.output, tolerance)
+        _close(last.argument, middle.output + second.output, tolerance)
         for middle in middles
         for last in lasts
-        for other in others
+        for second in summands
     )
 
 
-def _close(value: Tensor | None, expected: Tensor, tolerance: float) -> bool:
+def _close(value: Tensor | None, reference: Tensor, tolerance: float) -> bool:
     if value is None:
         return False
-    return bool(((value - expected).norm(dim=-1) <= tolerance * expected.norm(dim=-1)).all())
+    return bool(((value - reference).norm(dim=-1) <= tolerance * reference.norm(dim=-1)).all())

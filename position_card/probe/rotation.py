@@ -15,14 +15,14 @@ from torch import Tensor, nn
 _lock = RLock()  # of the functions that are replaced
 ROTATE = "apply_rotary_pos_emb"  # the name that files of transformers give to the function that turns them
 
-Turned = tuple[Tensor, Tensor]  # queries [B, H, n, d] and keys of as many or fewer heads
+QueryKey = tuple[Tensor, Tensor]  # queries [B, H, n, d] and keys of as many or fewer heads
 
 
 @dataclass(frozen=True)
 class Rotation:
     """How one layer turns queries and keys by their positions, 0 to n - 1 for some n."""
 
-    function: Callable[..., Turned]
+    function: Callable[..., QueryKey]
     settings: Mapping[str, Any]  # all arguments but queries and keys, cos and sin among them
     width: int  # coordinates of a head that are handed to the function; the others do not turn
 
@@ -31,26 +31,26 @@ class Rotation:
         """The device where queries and keys have to be."""
         return self.settings["cos"].device
 
-    def turn(self, query: Tensor, key: Tensor) -> Turned:
+    def turn(self, query: Tensor, key: Tensor) -> QueryKey:
         """Return queries and keys as the softmax sees them."""
         return self._apply(query, key, self.settings)
 
-    def undo(self, query: Tensor, key: Tensor) -> Turned:
+    def undo(self, query: Tensor, key: Tensor) -> QueryKey:
         """Return queries and keys as they were before they were turned."""
         cosine, sine = self.settings["cos"], self.settings["sin"]
         squared = cosine.float().square() + sine.float().square()  # above 1 where a long context is scaled
         return self._apply(query, key, {**self.settings, "cos": cosine / squared, "sin": -sine / squared})
 
-    def _apply(self, query: Tensor, key: Tensor, settings: Mapping[str, Any]) -> Turned:
+    def _apply(self, query: Tensor, key: Tensor, settings: Mapping[str, Any]) -> QueryKey:
         """Rotate the first `width` coordinates of queries and keys with these settings, and leave the others."""
-        turned = self.function(query[..., : self.width], key[..., : self.width], **settings)
-        both = zip(turned, (query, key), strict=True)
-        query, key = (torch.cat([part, whole[..., self.width :]], -1) for part, whole in both)
+        rotated = self.function(query[..., : self.width], key[..., : self.width], **settings)
+        pairs = zip(rotated, (query, key), strict=True)
+        query, key = (torch.cat([part, whole[..., self.width :]], -1) for part, whole in pairs)
         return query, key
 
 
 @contextmanager
-def listening(attentions: Iterable[nn.Module], tell: Callable[[Rotation, Turned, Turned], None]) -> Iterator[None]:
+def listening(attentions: Iterable[nn.Module], tell: Callable[[Rotation, QueryKey, QueryKey], None]) -> Iterator[None]:
     """Call `tell` at each rotation in these attention modules while the context is open.
 
     It is given the rotation, and queries and keys before and after it. The function that rotates is replaced in the
@@ -59,24 +59,24 @@ def listening(attentions: Iterable[nn.Module], tell: Callable[[Rotation, Turned,
     """
     files = {sys.modules[type(attention).__module__] for attention in attentions}
     with _lock:
-        own = {file: vars(file)[ROTATE] for file in files if ROTATE in vars(file)}
+        functions = {file: vars(file)[ROTATE] for file in files if ROTATE in vars(file)}
         try:
-            for file, function in own.items():
+            for file, function in functions.items():
                 setattr(file, ROTATE, partial(_turn, function, tell, get_ident()))
             yield
         finally:
-            for file, function in own.items():
+            for file, function in functions.items():
                 setattr(file, ROTATE, function)
 
 
 def _turn(
-    function: Callable[..., Turned], tell: Callable[..., None], thread: int, *args: Any, **keywords: Any
-) -> Turned:
-    turned = function(*args, **keywords)
+    function: Callable[..., QueryKey], tell: Callable[..., None], thread: int, *args: Any, **keywords: Any
+) -> QueryKey:
+    result = function(*args, **keywords)
     if get_ident() != thread:
-        return turned
-    (_, query), (_, key), *others = inspect.signature(function).bind(*args, **keywords).arguments.items()
-    settings = dict(others)
+        return result
+    (_, query), (_, key), *rest = inspect.signature(function).bind(*args, **keywords).arguments.items()
+    settings = dict(rest)
     if {"cos", "sin"} <= set(settings):
-        tell(Rotation(function, settings, query.shape[-1]), (query, key), turned)
-    return turned
+        tell(Rotation(function, settings, query.shape[-1]), (query, key), result)
+    return result

@@ -27,7 +27,7 @@ from position_card.probe.precision import Measure, P, Result
 LONG = 1024  # tokens of a prompt whose attention is streamed
 ROWS = 128  # queries of a block
 FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]  # kernels of torch that make no matrix [n, n]
-SAME = 1e-5  # difference, relative to the largest value, that rounding may leave between two attentions in float32
+ROUNDING = 1e-5  # difference, relative to the largest value, that rounding may leave between two attentions in float32
 
 Listener = Callable[[int, int, Tensor], None]  # told the first row of a block, its first key, and weights [B, H, r, k]
 
@@ -52,11 +52,11 @@ def with_streaming(measure: Measure[P, Result]) -> Measure[P, Result]:
     """Have a measure, whose first argument is the model and which reads no weights, stream attention."""
 
     @wraps(measure)
-    def measured(model: PreTrainedModel, /, *args: P.args, **keywords: P.kwargs) -> Result:
+    def measure_streaming(model: PreTrainedModel, /, *args: P.args, **keywords: P.kwargs) -> Result:
         with Streaming(model).attending():
             return measure(model, *args, **keywords)
 
-    return measured
+    return measure_streaming
 
 
 class Streaming:
@@ -83,10 +83,10 @@ class Streaming:
             inputs = call.inputs
             n, keys = inputs.query.shape[2], inputs.key.shape[2]
             if n < least or keys != n or inputs.mask is None or inputs.mask.shape[-2:] != (n, n):
-                return call.own(inputs)
+                return call.eager(inputs)
             way = self.ways.get((call.module, n)) or self._find(call)
             if not way.regular:
-                return call.own(inputs)
+                return call.eager(inputs)
             if listener := listener_of(call.module):
                 with torch.no_grad():
                     for rows, read in way.blocks(n):
@@ -102,10 +102,10 @@ class Streaming:
         exact = call.in_float32()
         n = exact.inputs.query.shape[2]
         window, regular = self._reach(exact.inputs, call.inputs.mask)
-        own = Computation(fused=False, causal=False, window=window, regular=regular)
+        eager = Computation(fused=False, causal=False, window=window, regular=regular)
         fused = [Computation(True, causal, window, regular) for causal in (True, False) if not causal or window is None]
-        tried = (way for way in fused if regular and _agree(exact, way, own))
-        return self.ways.setdefault((call.module, n), next(tried, own))
+        tried = (way for way in fused if regular and _agree(exact, way, eager))
+        return self.ways.setdefault((call.module, n), next(tried, eager))
 
     def _reach(self, inputs: AttentionInputs, mask: Tensor | None) -> tuple[int | None, bool]:
         """Return the window of a mask, and whether each token reads the latest ones; layers share masks."""
@@ -138,7 +138,7 @@ def weights(call: AttentionCall, way: Computation, rows: slice, read: slice) -> 
     """Return the attention weights [B, H, r, k] of a block of rows, as the model rounds them."""
     part = call.inputs.block(rows, read)
     if not way.fused:
-        out = call.own(part)[1]
+        out = call.eager(part)[1]
         assert out is not None
         return out
     query, key = part.query, part.key
@@ -158,8 +158,8 @@ def output(call: AttentionCall, way: Computation) -> Tensor:
     inputs = call.inputs
     if way.fused:
         assert inputs.value is not None
-        shared = inputs.query.shape[1] // inputs.key.shape[1]
-        key, value = (part.repeat_interleave(shared, dim=1) for part in (inputs.key, inputs.value))
+        heads_per_key = inputs.query.shape[1] // inputs.key.shape[1]
+        key, value = (part.repeat_interleave(heads_per_key, dim=1) for part in (inputs.key, inputs.value))
         mask = None if way.causal else inputs.mask
         with sdpa_kernel(FUSED):
             out = scaled_dot_product_attention(
@@ -168,7 +168,7 @@ def output(call: AttentionCall, way: Computation) -> Tensor:
         return out.transpose(1, 2)
 
     def compute_block(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        return call.own(replace(inputs, query=query, key=key, value=value, mask=mask))[0]
+        return call.eager(replace(inputs, query=query, key=key, value=value, mask=mask))[0]
 
     blocks = []
     for rows, read in way.blocks(inputs.query.shape[2]):
@@ -180,20 +180,22 @@ def output(call: AttentionCall, way: Computation) -> Tensor:
     return torch.cat(blocks, 1)
 
 
-def _agree(call: AttentionCall, way: Computation, own: Computation) -> bool:
+def _agree(call: AttentionCall, way: Computation, eager: Computation) -> bool:
     """Say whether a way yields what the own eager attention yields, in every block of rows, and with its weights."""
     try:
         with warnings.catch_warnings(action="ignore"):  # which say why there is no kernel for such shapes
-            found = output(call, way)
-        for rows, read in own.blocks(found.shape[1]):
-            expected, expected_weights = call.own(call.inputs.block(rows, read))
-            assert expected_weights is not None
-            if not (_same(found[:, rows], expected) and _same(weights(call, way, rows, read), expected_weights)):
+            out = output(call, way)
+        for rows, read in eager.blocks(out.shape[1]):
+            reference, reference_weights = call.eager(call.inputs.block(rows, read))
+            assert reference_weights is not None
+            if not (
+                _is_close(out[:, rows], reference) and _is_close(weights(call, way, rows, read), reference_weights)
+            ):
                 return False
     except (RuntimeError, ValueError):  # the kernel takes no such shapes or masks
         return False
     return True
 
 
-def _same(found: Tensor, expected: Tensor) -> bool:
-    return found.shape == expected.shape and bool((found - expected).abs().max() <= SAME * expected.abs().max())
+def _is_close(value: Tensor, reference: Tensor) -> bool:
+    return value.shape == reference.shape and bool((value - reference).abs().max() <= ROUNDING * reference.abs().max())

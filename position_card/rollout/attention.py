@@ -60,8 +60,8 @@ def rotary_angles(n: int, width: int) -> Array:
 
 def masked_softmax(logits: Array, mask: Mask) -> Array:
     """Take the softmax over the last axis, on keys that the mask admits (at least one a row); others get exactly 0."""
-    admitted = np.where(mask, logits, -np.inf)
-    weights = np.exp(admitted - admitted.max(axis=-1, keepdims=True))
+    visible_logits = np.where(mask, logits, -np.inf)
+    weights = np.exp(visible_logits - visible_logits.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
 
 

@@ -20,8 +20,16 @@ from position_card.rollout.parts import middle_half, ratio
 from position_card.rollout.variants import ProfileVariant, variants
 
 INFLUENCE = "d"
-CALLED = {"influence": INFLUENCE, "a": "a", "half": "half", "uniform": "uniform", "last": "last", "b": "b", "c": "c"}
-CALLED |= {"mean-attention": "measured"}
+VARIANT_NAMES = {
+    "influence": INFLUENCE,
+    "a": "a",
+    "half": "half",
+    "uniform": "uniform",
+    "last": "last",
+    "b": "b",
+    "c": "c",
+}
+VARIANT_NAMES |= {"mean-attention": "measured"}
 
 
 def comparison_tables(file: Path, replicates: int, level: float, seed: int) -> dict[str, pd.DataFrame]:
@@ -91,7 +99,7 @@ def compare(measurement: Measurement, replicates: int, level: float, seed: int) 
     over depth (Section 6.1) besides.
     """
     weights = prompt_weights(measurement.documents, replicates, seed)
-    curves, values = tabulate(variants(measurement, CALLED, FORWARD), weights, level)
+    curves, values = tabulate(variants(measurement, VARIANT_NAMES, FORWARD), weights, level)
     forward = {estimator: measurement.mixing[estimator] for estimator in FORWARD}
     return curves, pd.concat([values, depth_trends(forward, weights)], ignore_index=True)
 
@@ -116,14 +124,14 @@ def tabulate(
         point, resampled = (variant.profiles(of_prompts) for of_prompts in weights.values())
         low, high = statistics.percentile_interval(resampled, level)
         curve = {"position": np.arange(point.shape[1]), "value": point[0], "low": low, "high": high}
-        curves.append(_labelled(curve, variant))
+        curves.append(_with_labels(curve, variant))
         for first_replicate, profiles in zip(weights, (point, resampled), strict=True):
             reference = influence.get(first_replicate)
             for name, value in _statistics(profiles, reference).items():
                 replicate = np.arange(first_replicate, first_replicate + len(weights[first_replicate]))
                 values_by_replicate = np.broadcast_to(value, len(replicate))
                 values.append(
-                    _labelled({"statistic": name, "replicate": replicate, "value": values_by_replicate}, variant)
+                    _with_labels({"statistic": name, "replicate": replicate, "value": values_by_replicate}, variant)
                 )
             influence.setdefault(first_replicate, profiles)
     return pd.concat(curves, ignore_index=True), pd.concat(values, ignore_index=True)
@@ -161,5 +169,5 @@ def depth_trends(mixing: Mapping[str, Floats], weights: Mapping[int, Array]) -> 
     return pd.concat(trends)
 
 
-def _labelled(columns: Mapping[str, object], variant: ProfileVariant) -> pd.DataFrame:
+def _with_labels(columns: Mapping[str, object], variant: ProfileVariant) -> pd.DataFrame:
     return pd.DataFrame({"estimator": variant.estimator, "variant": variant.name, **columns})

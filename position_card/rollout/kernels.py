@@ -48,22 +48,22 @@ def kernel_last_rows(kernels: npt.ArrayLike, windows: Sequence[int | None], mixi
     return rows
 
 
-def agreement(fitted: Kernel, predicted: Kernel, window: int | None = None) -> Array:
+def agreement(kernel: Kernel, prediction: Kernel, window: int | None = None) -> Array:
     """R^2 [H] of kernels [H, n] that were predicted, against those that were fitted, at distances from 1 on.
 
     A constant is free, and every pair of tokens that is read counts alike. NaN where a fitted kernel does not vary.
     """
-    n = fitted.shape[1]
+    n = kernel.shape[1]
     reach = n if window is None else min(window, n)
     pairs = np.arange(n - 1, n - reach, -1)
-    fitted, predicted = (kernel[:, 1:reach].astype(np.float64) for kernel in (fitted, predicted))
+    kernel, prediction = (values[:, 1:reach].astype(np.float64) for values in (kernel, prediction))
 
     def squares(values: Array) -> Array:
         mean = values @ pairs / max(pairs.sum(), 1)
         return np.asarray((values - mean[:, None]) ** 2 @ pairs)
 
-    whole = squares(fitted)
-    return 1 - np.divide(squares(fitted - predicted), whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    whole = squares(kernel)
+    return 1 - np.divide(squares(kernel - prediction), whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
 def _attended(rows: Array, weights: Array) -> Array:

@@ -31,7 +31,7 @@ from position_card.rollout.attention import (
 # Sums over heads may be reordered (that is what lets them run as SIMD) and fused. NaN and infinity keep their meaning.
 compiled = njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
-SETTLED = 38.0  # beyond i = 38 / a the sum Z_i stands still: what is missing, e^-38, is below half a rounding error
+STANDSTILL = 38.0  # beyond i = 38 / a the sum Z_i stands still: what is missing, e^-38, is below half a rounding error
 NEGLIGIBLE = 1e-290  # smaller states count as zero, because arithmetic on subnormal numbers is slow
 MOST_BUFFERED = 2**23  # numbers in each of the sliding window's three buffers: bounds how many heads are done together
 LEAST_TOGETHER = 8  # but fewer heads than this would waste SIMD
@@ -146,7 +146,7 @@ def _causal_last_row(n: int, mixing: Array, slopes: Array, on: Array, off: Array
     row = np.empty(n)
     for j in range(n - 1, 0, -1):
         # Only the flattest heads, which come first, have a Z_j that still changes with j.
-        changing = heads if j == n - 1 else np.searchsorted(slopes, SETTLED / j, side="right")
+        changing = heads if j == n - 1 else np.searchsorted(slopes, STANDSTILL / j, side="right")
         for h in range(changing):
             reads[h] = _geometric_sum(slopes[h], j)
         p = 1.0 if j == n - 1 else 0.0

@@ -127,12 +127,12 @@ def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
     return p, q
 
 
-def _require_total(profiles: Array, expected: Array) -> None:
-    """Raise InputError where profiles `[..., n]` have another total than `expected`, with the first that has."""
-    totals, expected = np.broadcast_arrays(profiles.sum(axis=-1), expected)
-    if (wrong := np.abs(totals - expected) > SAME_TOTAL * np.abs(expected)).any():
+def _require_total(profiles: Array, target: Array) -> None:
+    """Raise InputError where profiles `[..., n]` have another total than `target`, with the first that has."""
+    totals, target = np.broadcast_arrays(profiles.sum(axis=-1), target)
+    if (wrong := np.abs(totals - target) > SAME_TOTAL * np.abs(target)).any():
         raise InputError(
-            f"a profile sums to {totals[wrong][0]:.6g} where {expected[wrong][0]:.6g} is expected; divide it by its sum"
+            f"a profile sums to {totals[wrong][0]:.6g} where {target[wrong][0]:.6g} is expected; divide it by its sum"
         )
 
 

@@ -100,8 +100,8 @@ def _alibi_with_content(measurement: Measurement) -> Rollout | None:
     offset = measurement.diagonal.astype(np.float64) - measurement.below  # of the diagonal, by prompt, layer and head
 
     def rollout(mixings: Array, weights: Array) -> Array:
-        both = zip(mixings, np.tensordot(weights, offset, axes=1), strict=True)
-        return np.stack([last_row(n, mixing, slopes, diagonal) for mixing, diagonal in both])
+        pairs = zip(mixings, np.tensordot(weights, offset, axes=1), strict=True)
+        return np.stack([last_row(n, mixing, slopes, diagonal) for mixing, diagonal in pairs])
 
     return rollout
 

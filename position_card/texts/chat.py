@@ -62,8 +62,8 @@ def chat_frames(records: Sequence[Record], template: ChatTemplate) -> Frames:
         index for index in faulty if conversations[index][0]["role"] == "system" and conversations[index][1:]
     ]
     for index in with_system:
-        system, user, *others = conversations[index]
-        conversations[index] = [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *others]
+        system, user, *rest = conversations[index]
+        conversations[index] = [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *rest]
     if with_system:
         for index, answer in zip(with_system, _render(template, [conversations[i] for i in with_system]), strict=True):
             answers[index] = answer
@@ -84,8 +84,8 @@ def _render(template: ChatTemplate, conversations: Sequence[Sequence[Message]]) 
     except (subprocess.TimeoutExpired, ValueError):
         answers = []
     if len(answers) != len(conversations):
-        why = answers[0]["error"] if answers else "it takes too much time or memory"
-        raise InputError(f"the chat template (sha256 {template.sha256[:12]}) is not rendered: {why:.300}; {PLAIN}")
+        reason = answers[0]["error"] if answers else "it takes too much time or memory"
+        raise InputError(f"the chat template (sha256 {template.sha256[:12]}) is not rendered: {reason:.300}; {PLAIN}")
     return answers
 
 

@@ -88,14 +88,14 @@ def write(corpus: str, train_path: str | Path, test_path: str | Path, manifest_p
     _write_manifest(manifest_path, manifest)
 
 
-def write_fetched(texts: Iterable[str], described: Mapping[str, Any], test_path: Path, manifest_path: Path) -> None:
-    """Write texts from elsewhere as `write` writes its test documents, and what is `described` of them.
+def write_fetched(texts: Iterable[str], facts: Mapping[str, Any], test_path: Path, manifest_path: Path) -> None:
+    """Write texts from elsewhere as `write` writes its test documents, and `facts` of them.
 
     Their ids are their places in the source, counted from 0.
     """
     test = [Document(str(place), text) for place, text in enumerate(texts)]
     write_table(test_path, pd.DataFrame(test, columns=Document._fields))
-    _write_manifest(manifest_path, {**described, "splits": {"test": summary(test)}})
+    _write_manifest(manifest_path, {**facts, "splits": {"test": summary(test)}})
 
 
 def _write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> None:
@@ -218,13 +218,13 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         entry = ENTRY.match(line)
         apart = RULE.match(line) or TERM.match(line)
-        here = len(line) - len(line.lstrip())
-        if apart or entry or here < indentation:
+        indent = len(line) - len(line.lstrip())
+        if apart or entry or indent < indentation:
             yield " ".join(paragraph)
             paragraph = []
         if not apart:
             paragraph.append(line[entry.end() :] if entry else line.strip())
-        indentation = here
+        indentation = indent
     yield " ".join(paragraph)
 
 

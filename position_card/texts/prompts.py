@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from position_card.core import runtime
 from position_card.core.runtime import InputError, announce
-from position_card.texts.tokens import TokenIds, encode_texts, encoded, special_tokens, without_start
+from position_card.texts.tokens import TokenIds, encode, encode_texts, special_tokens, without_start
 
 # What windows are taken from a document: every whole one, side by side; the first, the paper's rule for web text; or
 # one, which is drawn.
@@ -131,7 +131,7 @@ def draw_prompts(
         entropy = _entropy(np.concatenate([window for _, window in all_windows]))
         sets[n] = PromptSet(preceded(before, token_ids), documents, entropy, holding)
     if not sets:
-        longest = max((len(encoded(tokenizer, text).ids) for text in bare_texts), default=0)
+        longest = max((len(encode(tokenizer, text).ids) for text in bare_texts), default=0)
         raise InputError(
             f"the text gives {_counts_in_words(counts)}; at least {LEAST} of one length are needed, and its longest "
             f"document has {longest} tokens. Give more or longer documents, or shorter lengths"

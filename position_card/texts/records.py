@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase as LETTERS
 from typing import Any
 
-from position_card.core.runtime import InputError, opened
+from position_card.core.runtime import InputError, open_file
 
 Message = Mapping[str, str]  # of a chat: its role and its content
 
@@ -32,10 +32,10 @@ GOLD = ("isgold", "hasanswer", "has_answer")  # marks of a document that holds t
 ENDINGS = (".jsonl", ".jsonl.gz")
 CHARACTERS = 200_000_000  # of a file
 FEWEST = 8  # records; intervals over fewer mean nothing
-OTHERS = 2  # documents beside those that hold the answer: fewer have no middle
+DISTRACTORS = 2  # documents beside those that hold the answer: fewer have no middle
 CLOSED, ALONE = "no documents", "gold alone"  # what a record of documents is asked besides
 NO_GOLD = "no document holds the answer"
-TOO_FEW = f"fewer than {OTHERS} documents do not hold the answer"
+TOO_FEW = f"fewer than {DISTRACTORS} documents do not hold the answer"
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def records_of(values: Iterable[tuple[int, object]], place: str = "record") -> R
         else:
             records.append(record)
     if len(records) < FEWEST:
-        why = "".join(f"; {count} left out: {fault}" for fault, count in omissions.items())
-        raise InputError(f"{len(records)} records fit, and at least {FEWEST} are needed{why}; give more records")
+        reasons = "".join(f"; {count} left out: {fault}" for fault, count in omissions.items())
+        raise InputError(f"{len(records)} records fit, and at least {FEWEST} are needed{reasons}; give more records")
     first = records[0]
     for record in records:
         if record.chooses != first.chooses:
@@ -107,7 +107,7 @@ def _fault(record: Record) -> str:
         return ""
     if not record.gold:
         return NO_GOLD
-    return TOO_FEW if len(record.items) - len(record.gold) < OTHERS else ""
+    return TOO_FEW if len(record.items) - len(record.gold) < DISTRACTORS else ""
 
 
 def _kind(record: Record) -> str:
@@ -125,7 +125,7 @@ def _lines(name: str) -> Iterator[Any]:
             raise InputError("standard input is not encoded in UTF-8; convert it, or give a file") from error
         return
     is_gzip = name.endswith(".gz")
-    with opened(name, f"records {name}", "rb" if is_gzip else "r") as file:
+    with open_file(name, f"records {name}", "rb" if is_gzip else "r") as file:
         try:
             yield io.TextIOWrapper(gzip.GzipFile(fileobj=file), encoding="utf-8-sig") if is_gzip else file
         except (EOFError, zlib.error) as error:
@@ -133,10 +133,10 @@ def _lines(name: str) -> Iterator[Any]:
 
 
 def _values(lines: Any, name: str) -> Iterator[tuple[int, object]]:
-    left, number = CHARACTERS, 0
-    while line := lines.readline(left + 1):
-        number, left = number + 1, left - len(line)
-        if left < 0:
+    budget, number = CHARACTERS, 0
+    while line := lines.readline(budget + 1):
+        number, budget = number + 1, budget - len(line)
+        if budget < 0:
             raise InputError(f"records {name} has more than {CHARACTERS:,} characters; split it")
         if line.strip().removeprefix("\ufeff"):
             try:
@@ -195,9 +195,9 @@ def _chat(value: Mapping[str, Any], number: int, place: str) -> Record:
         messages.append({"role": str(message["role"]), "content": _text(message, "content", place)})
     if len(messages) < 2 or messages[-1]["role"] != "assistant":
         raise InputError(f"{place}, has messages whose last is not of the assistant; end them with the answer")
-    *asked, answer = messages
+    *question, answer = messages
     answers = (answer["content"], *(_answers(value, place) if "answers" in value else ()))
-    return _documents(value, "documents", answers, tuple(asked), number, place, "")
+    return _documents(value, "documents", answers, tuple(question), number, place, "")
 
 
 def _documents(

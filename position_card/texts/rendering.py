@@ -48,13 +48,13 @@ def main() -> None:
     data = sys.stdin.buffer.read()
     request = json.loads(data)
     seconds, memory = SECONDS + len(request["conversations"]) // 1000, MEMORY + 8 * len(data)
-    for limit, most in (
+    for limit, value in (
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NPROC, 0),
     ):
-        resource.setrlimit(limit, (most, most))
+        resource.setrlimit(limit, (value, value))
     try:
         answers = _answers(request)
     except MemoryError:
@@ -81,8 +81,10 @@ def _answers(request: dict[str, Any]) -> list[dict[str, str]]:
         except Exception as error:  # whatever the program of a stranger does
             answers.append({"error": f"{type(error).__name__}: {error}"})
             continue
-        most = sum(len(message["content"]) for message in messages) + ADDITION
-        answers.append({"text": text} if len(text) <= most else {"error": f"it adds more than {ADDITION:,} characters"})
+        longest = sum(len(message["content"]) for message in messages) + ADDITION
+        answers.append(
+            {"text": text} if len(text) <= longest else {"error": f"it adds more than {ADDITION:,} characters"}
+        )
     return answers
 
 

@@ -36,9 +36,9 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    if (reached := tokenizer.get_vocab_size()) < vocabulary:
+    if (size := tokenizer.get_vocab_size()) < vocabulary:
         raise InputError(
-            f"tokenizer.vocabulary = {vocabulary}, but the text yields {reached} tokens; "
+            f"tokenizer.vocabulary = {vocabulary}, but the text yields {size} tokens; "
             "lower it or add to tokenizer.datasets"
         )
     return tokenizer
@@ -85,7 +85,7 @@ def failed(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-def encoded(tokenizer: Tokenizer, text: str) -> Encoding:
+def encode(tokenizer: Tokenizer, text: str) -> Encoding:
     """Encode a text without the special tokens that some tokenizers add. Raises InputError where one fails."""
     try:
         return tokenizer.encode(text, add_special_tokens=False)
@@ -106,7 +106,7 @@ def without_start(text: str, tokenizer: Tokenizer, before: Sequence[int]) -> str
 
 def special_tokens(tokenizer: Tokenizer) -> list[int]:
     """The ids of the special tokens of a tokenizer, in order."""
-    return sorted(token for token, added in tokenizer.get_added_tokens_decoder().items() if added.special)
+    return sorted(number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special)
 
 
 def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
@@ -119,4 +119,4 @@ def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
 def encode_texts(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[TokenIds]:
     """Yield the token ids of each text, int64."""
     for text in texts:
-        yield np.array(encoded(tokenizer, text).ids, dtype=np.int64)
+        yield np.array(encode(tokenizer, text).ids, dtype=np.int64)

@@ -53,7 +53,7 @@ def test_a_measurement_is_that_of_the_cpu(name, count, saved, tmp_path):
     asked = Quantities(content=True, gram=True, matrices_up_to=N if count == 1 else N - 1)
 
     def work(folder, device):
-        model, kept = opened(saved / name, device, count), Resumption(folder / "n12.safetensors", ["run"], every=2)
+        model, kept = opened(saved / name, device, count), Resumption(folder / "n12.safetensors", ["run"], interval=2)
         twice = device == "cuda" and count == 2
 
         def whole():

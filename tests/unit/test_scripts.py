@@ -31,7 +31,7 @@ from position_bias.structural import sink_parts
 from position_card.core import artifacts, runtime
 from position_card.core.checkpoint import Place
 from position_card.measures import recall, replacement
-from position_card.measures.measure import PREDICTED, measure_decoder
+from position_card.measures.measure import LOSS_TOKENS, measure_decoder
 from position_card.models import opening
 from position_card.texts import tokens
 from position_card.texts.prompts import preceded, sample_prompts
@@ -141,7 +141,7 @@ def losses(model, rows):
     rows = torch.from_numpy(np.asarray(rows))
     with torch.no_grad():
         said = model(rows).logits.double().log_softmax(-1)
-    predicted = min(PREDICTED, rows.shape[1] - 1)
+    predicted = min(LOSS_TOKENS, rows.shape[1] - 1)
     here = said[:, -predicted - 1 : -1].gather(2, rows[:, -predicted:, None])
     return -here.mean((1, 2)).numpy()
 

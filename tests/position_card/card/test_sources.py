@@ -140,7 +140,7 @@ def test_files_of_a_model_and_a_text_are_those_that_are_read(place):
     assert sources.files_of_model(source("gpt2")) == sources.files_of_text(source("owner/text")) == []
     assert [file.name for file in sources.files_of_text(source("./data"))] == ["b.jsonl"]
     assert [file.name for file in sources.files_of_text(source("./a.txt"))] == ["a.txt"]
-    assert sources.MODEL == hub.WANTED
+    assert sources.MODEL == hub.PATTERNS
 
 
 def test_a_stamp_tells_a_file_from_its_successor(place):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_card.drawing.intervals import by_seed, counted, from_to, over_seeds
+from position_card.drawing.intervals import by_seed, count_label, from_to, over_seeds
 
 
 def test_numbers_of_one_seed_are_averaged_before_seeds_are():
@@ -21,5 +21,5 @@ def test_numbers_of_one_seed_are_averaged_before_seeds_are():
 
 
 def test_seeds_are_counted():
-    assert counted(pd.DataFrame({"seed": [4, 2, 4]})) == "2 seeds"
+    assert count_label(pd.DataFrame({"seed": [4, 2, 4]})) == "2 seeds"
     assert (from_to([1], "seed"), from_to([5, 3, 4], "seed"), from_to([2, 2])) == ("1 seed", "3 to 5 seeds", "2")

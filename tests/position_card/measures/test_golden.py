@@ -54,8 +54,8 @@ def test_the_packaged_model_has_the_numbers_of_another_program():
     file = needs.packaged_smollm2()
     tokenizer, before = opening.open_tokenizer(file)
     assert before == []
-    rows = np.array([tokens.encoded(tokenizer, text).ids[: smollm2.N] for text in smollm2.TEXTS])
-    words = [tokens.encoded(tokenizer, f" {word}").ids[0] for word in smollm2.WORDS.split()]
+    rows = np.array([tokens.encode(tokenizer, text).ids[: smollm2.N] for text in smollm2.TEXTS])
+    words = [tokens.encode(tokenizer, f" {word}").ids[0] for word in smollm2.WORDS.split()]
     found = pd.DataFrame(numbers(opening.open_decoder(file), rows, words), columns=["quantity", "place", "value"])
     expected = pd.read_csv(GOLDEN, dtype={"place": str}, keep_default_na=False)
     assert found["quantity"].tolist() == expected["quantity"].tolist()

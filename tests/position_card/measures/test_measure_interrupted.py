@@ -69,7 +69,7 @@ def interrupted(passes, at, *args, **options):
 @pytest.mark.parametrize("name", ["bloom", "llama", "gemma3_text"])
 def test_an_interrupted_measurement_ends_with_the_same_bits(name, matrices, prompts, passes, tmp_path):
     options = {"quantities": Quantities(content=True, gram=True, matrices_up_to=N if matrices else N - 1)}
-    model, kept = decoders.small(name), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], every=2)
+    model, kept = decoders.small(name), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], interval=2)
     expected = bits(measure_decoder(model, prompts, BATCH, **options))
     assert (expected["gram"] is not None) == matrices
     assert (expected["diagonal"] is not None) == (name == "bloom")
@@ -94,9 +94,9 @@ def test_what_is_kept_is_as_often_as_asked_for(every, again, prompts, passes, tm
 def test_what_another_run_kept_is_not_gone_on_from(order, run, prompts, passes, tmp_path, caplog):
     """Neither is a damaged file, which tests of `checkpoint` are about."""
     model, path = small("bloom"), tmp_path / "n12.safetensors"
-    interrupted(passes, 3, model, prompts, BATCH, resumption=Resumption(path, ["a run"], every=1))
+    interrupted(passes, 3, model, prompts, BATCH, resumption=Resumption(path, ["a run"], interval=1))
     prompts = prompts[::order].copy()
-    found = measure_decoder(model, prompts, BATCH, resumption=Resumption(path, [run], every=1))
+    found = measure_decoder(model, prompts, BATCH, resumption=Resumption(path, [run], interval=1))
     assert passes["passes"] == 4
     assert "starts over, since" in caplog.text
     assert bits(found) == bits(measure_decoder(model, prompts, BATCH))
@@ -112,7 +112,7 @@ def test_parts_that_were_kept_before_a_kill_are_not_made_again(tmp_path):
         made.append(name)
         return whole[name]
 
-    resumption = Resumption(tmp_path / "parts.safetensors", ["a run"], every=1)
+    resumption = Resumption(tmp_path / "parts.safetensors", ["a run"], interval=1)
     killed = {"first": partial(making, "first"), "second": partial(making, "second", killed=True)}
     with pytest.raises(Interruption):
         in_parts(killed, prompts, resumption)

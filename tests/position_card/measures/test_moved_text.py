@@ -41,7 +41,7 @@ def moved(model, own, donor, window, step):
 def test_responses_of_smollm2_are_those_of_hooks_on_its_embeddings():
     file = needs.packaged_smollm2()
     tokenizer, _ = opening.open_tokenizer(file)
-    rows = np.array([tokens.encoded(tokenizer, text).ids[:N] for text in TEXTS])
+    rows = np.array([tokens.encode(tokenizer, text).ids[:N] for text in TEXTS])
     model = opening.open_decoder(file, "cpu")
     windows = [words(N)[0], words(N)[2], eighths(N)[0], eighths(N)[-1]]
     donors = replacement.donors(rows, 1, 0)

@@ -213,7 +213,7 @@ def test_a_pretrained_model_is_measured_as_whole(n, smollm2, monkeypatch):
     monkeypatch.setattr(streaming, "ROWS", 128)
     model, tokenizer = smollm2
     text = " ".join(path.read_text(encoding="utf-8") for path in sorted(Path("docs").glob("*.md")))
-    row = np.array(tokens.encoded(tokenizer, text).ids[:n])[None]
+    row = np.array(tokens.encode(tokenizer, text).ids[:n])[None]
     whole, streamed = (
         measure_decoder(model, row, n, quantities=Quantities(streamed_from=least)) for least in (10**9, 1)
     )

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from position_card.measures import recall
-from position_card.measures.measure import PREDICTED, measure_decoder
+from position_card.measures.measure import LOSS_TOKENS, measure_decoder
 from position_card.models import families
 from position_card.probe.layout import find_layout
 from position_card.probe.precision import float32_arithmetic
@@ -165,7 +165,7 @@ def test_influence_is_the_gradient_of_the_likeliest_token(case, prompts):
 def test_the_loss_is_that_of_the_last_tokens_after_the_others(case, prompts):
     with torch.no_grad():
         said = case.model(torch.from_numpy(prompts), use_cache=False).logits.double().log_softmax(-1).numpy()
-    rows, last = np.arange(len(prompts))[:, None], np.arange(N - PREDICTED, N)
+    rows, last = np.arange(len(prompts))[:, None], np.arange(N - LOSS_TOKENS, N)
     expected = -said[rows, last - 1, prompts[:, last]].mean(-1)
     np.testing.assert_allclose(case.measured.loss, expected, rtol=1e-4)
 

@@ -13,7 +13,7 @@ from transformers import FalconConfig, FalconForCausalLM, LlamaModel, T5Config, 
 
 from position_card.measures.measure import measure_decoder
 from position_card.models import families
-from position_card.probe.measurable import HOOKS, REPLACED, measurable
+from position_card.probe.measurable import HOOKS, OVERRIDES, measurable
 from tests.position_card.card.conftest import llama
 from tests.refusals import refused
 
@@ -44,7 +44,7 @@ def state(model):
         "gradients": {name: (weight.requires_grad, weight.grad is None) for name, weight in model.named_parameters()},
         "attention": model.config._attn_implementation,
         "hooks": {name: [list(vars(module)[kind]) for kind in HOOKS] for name, module in modules.items()},
-        "replaced": {name: [kind in vars(module) for kind in REPLACED] for name, module in modules.items()},
+        "replaced": {name: [kind in vars(module) for kind in OVERRIDES] for name, module in modules.items()},
         "threads": torch.get_num_threads(),
         "products": torch.backends.mkldnn.matmul.fp32_precision,
         "precision": torch.get_float32_matmul_precision(),

@@ -23,7 +23,9 @@ def measured():
 
 
 def profiles(measurement, weights):
-    return {(v.estimator, v.name): v.profiles(weights) for v in variants(measurement, comparison.CALLED, FORWARD)}
+    return {
+        (v.estimator, v.name): v.profiles(weights) for v in variants(measurement, comparison.VARIANT_NAMES, FORWARD)
+    }
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def test_linear_is_dense(n, model, window):
 @pytest.mark.parametrize("window", [None, 30, 100])
 def test_it_stays_dense_where_normalisers_have_settled(slopes, window):
     n = 180
-    assert n > rollout_last_row.SETTLED / max(slopes)
+    assert n > rollout_last_row.STANDSTILL / max(slopes)
     model = random_model(1, 4, slopes)
     assert_profile(last_row(n, *model, window), dense_last_row(n, *model, window))
 

@@ -33,7 +33,7 @@ def drawn_of(*groups):
     """What Figure 3 draws of the networks of some long runs, before those of a short run."""
     kept = [pd.read_csv(ROOT / f"evidence/emergence/{group}/curves.csv") for group in groups]
     own = trained(study=["ends"], bias=["ends"], residual=[True], mask=["causal", "none"], encoding=["sin", "rope"])
-    return {FIGURE: set(drawing_shown.drawn(figures.by_bias(own, kept, LEVEL, {}), "short"))}
+    return {FIGURE: set(drawing_shown.names_in(figures.by_bias(own, kept, LEVEL, {}), "short"))}
 
 
 @pytest.mark.usefixtures("styled")
