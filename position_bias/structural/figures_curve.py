@@ -24,7 +24,8 @@ OF_EIGHTH = {  # trained decoders; copies with random weights are hollow
 }
 PALE = 0.35  # opacity of copies with random weights
 ASIDE = 0.22  # lines between the marks of one model
-ENDS = {"first word / middle": "first word", "first eighth / middle": "first eighth of the prompt"}
+FIRST_WORD = "first word / middle"
+ENDS = {FIRST_WORD: "first word", "first eighth / middle": "first eighth of the prompt"}
 
 
 def three_measures(table: pd.DataFrame, n: int) -> Figure:
@@ -68,9 +69,8 @@ def curve(table: pd.DataFrame, n: int) -> Figure:
     selection = _of_steps(table[of_ends]).dropna(subset=["step", "value"])
     looks = model_looks(selection["model"])
     whole = selection[selection["step"] == selection["step"].max()]
-    label = f"The beginning over the middle as text moves towards another, prompts of {from_to(selection['n'])} tokens"
     figure, row = panels(
-        label,
+        _primacy_at_both_ends(selection, whole),
         2.6,
         ENDS,
         x="way to another text, %, log scale",
@@ -112,6 +112,17 @@ def _finding(selection: pd.DataFrame, decoders: int) -> str:
     counts = [f"by {'gradients' if name == 'gradient' else name} in {above.get(name, 0)}" for name in OF_EIGHTH]
     window = f"The first eighth of {from_to(selection['n'])} tokens outweighs the middle"
     return f"{window} {', '.join(counts)} of {decoders} decoders"
+
+
+def _primacy_at_both_ends(selection: pd.DataFrame, whole: pd.DataFrame) -> str:
+    """In how many decoders the first word outweighs the middle after the least step, and after the whole one."""
+    least = selection[selection["step"] == selection["step"].min()]
+    above = [rows[(rows["statistic"] == FIRST_WORD) & (rows["low"] > 1)]["model"].nunique() for rows in (least, whole)]
+    first, last = f"a push of {least['step'].min():g} %", "another text"
+    return (
+        f"The first word outweighs the middle in {above[0]} of {selection['model'].nunique()} decoders by {first}, "
+        f"in {above[1]} by {last} (prompts of {from_to(selection['n'])} tokens)"
+    )
 
 
 def _ratio(axes: Axes, of: str) -> None:

@@ -81,7 +81,7 @@ MODELS = {  # language models: a colour for each family, the smaller one hollow
 OTHER_MODELS = tuple(  # of models that a configuration adds
     Look("", colour, marker, line)
     for line in ("-", "--", ":")
-    for colour, marker in ((WINE, "D"), (TEAL, "v"), (BROWN, "P"), (SKY, "X"))
+    for colour, marker in ((WINE, "D"), (TEAL, "v"), (BROWN, "P"), (SKY, "X"), (BLACK, "p"))
 )
 NORMS = {  # where a network normalises, in both papers on norms; RMSNorm, unless a name says otherwise
     "none": Look("no norm", BLACK, "o", width=2.0),  # wide, since it shows below others
@@ -121,14 +121,19 @@ def present(names: Iterable[str], looks: Mapping[str, Look]) -> dict[str, Look]:
 def model_looks(names: Iterable[str]) -> dict[str, Look]:
     """Return the looks of models, in the order in which they are named.
 
-    One that MODELS does not know has one of OTHER_MODELS, which follows from its name, or the next that is free.
+    One that MODELS does not know has one of OTHER_MODELS, which follows from its name, or the next whose marker is
+    free, or the next that is free.
     """
     distinct_names = list(dict.fromkeys(names))
     name_by_place: dict[int, str] = {}
     for name in sorted(set(distinct_names) - set(MODELS)):
         first = zlib.crc32(name.encode())
         places = [(first + step) % len(OTHER_MODELS) for step in range(len(OTHER_MODELS))]
-        name_by_place[next((place for place in places if place not in name_by_place), places[0])] = name
+        markers = {OTHER_MODELS[place].marker for place in name_by_place}
+        free = [place for place in places if place not in name_by_place]
+        name_by_place[
+            next((place for place in free if OTHER_MODELS[place].marker not in markers), [*free, places[0]][0])
+        ] = name
     looks_by_name = {name: OTHER_MODELS[place]._replace(name=name) for place, name in name_by_place.items()}
     return {name: MODELS.get(name) or looks_by_name[name] for name in distinct_names}
 
