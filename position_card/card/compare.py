@@ -13,11 +13,10 @@ import pandas as pd
 
 from position_card.card import card, figures, page
 from position_card.card.card import Card
-from position_card.card.profiles import ENDS, QUARTERS, Interval, bounds, quarters, units
+from position_card.card.profiles import ENDS, QUARTERS, Interval, bounds, influence_over_middle, units
 from position_card.card.sentences import listed
 from position_card.core.runtime import seed
 from position_card.drawing import style
-from position_card.rollout import comparison
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import Measurement
 from position_card.rollout.statistics import resampled_weights
@@ -129,11 +128,9 @@ def _unpaired(table: pd.DataFrame, cards: Sequence[Card]) -> str:
 
 def _quantities(measurement: Measurement, replicates: int, sample_seed: int) -> dict[str, Array]:
     """Return every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
-    assert measurement.influence is not None
     weights = resampled_weights(units(measurement.documents), replicates, sample_seed)
-    influence = np.asarray(weights @ measurement.influence, np.float64)
-    ends = {end: comparison.SHAPE[end](influence) for end in ENDS}
-    return {"loss": np.asarray(weights @ measurement.loss, np.float64), **ends, **quarters(influence)}
+    loss = np.asarray(weights @ measurement.loss, np.float64)
+    return {"loss": loss, **influence_over_middle(measurement, replicates, sample_seed)}
 
 
 def _prompts(model: Card, n: int) -> str:

@@ -239,26 +239,26 @@ def _measured(tables: Tables) -> NDArray[np.float64]:
 
 
 def _annotate_ends(axes: Axes, tables: Tables) -> None:
-    """Say beside the first and the last token what influence they have over the mean of the middle half."""
+    """Say beside the first and the last token what influence they have over the middle half, by `statistics`."""
     influence = _measured(tables)
     of_middle, last = middle_half(len(influence)), len(influence) - 1
-    mean = influence[of_middle].mean()
     below_all = influence[: of_middle.start].min()  # of the line near the first token
-    for place, height, aside, (side, edge) in (
-        (0, below_all, (3, -5), ("left", "top")),
-        (last, influence[last], (-5, 3), ("right", "bottom")),
+    for end, place, height, aside, (side, edge) in (
+        (ENDS[0], 0, below_all, (3, -5), ("left", "top")),
+        (ENDS[1], last, influence[last], (-5, 3), ("right", "bottom")),
     ):
-        annotation = axes.annotate(
-            f"{TIMES}{influence[place] / mean:.3g}",
-            (place, height),
-            xytext=aside,
-            textcoords="offset points",
-            ha=side,
-            va=edge,
-            color=CURVES[MEASURED].colour,
-            zorder=4,
-        )
-        annotation.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
+        for interval in _intervals(tables["statistics"], MEASURED, end):
+            annotation = axes.annotate(
+                f"{TIMES}{interval.value:.3g}",
+                (place, height),
+                xytext=aside,
+                textcoords="offset points",
+                ha=side,
+                va=edge,
+                color=CURVES[MEASURED].colour,
+                zorder=4,
+            )
+            annotation.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
 
 
 def _shown(profiles: pd.DataFrame) -> pd.DataFrame:

@@ -49,7 +49,8 @@ OF_GRADIENTS = (
 OF_REPLACEMENT = (
     "- **Replacement**: another prompt's token at the same position takes the place of a token, and what changes is "
     "the total variation between the two distributions of the next token. A gradient says what an infinitely small "
-    "change does, replacement what another token does; in trained models the two can differ much.\n"
+    "change does, replacement what another token does; in trained models the two can differ much. *First / middle* and "
+    "*last / middle* are made as those of influence.\n"
 )
 OF_LAMBDA = "residual mixing (lambda), layer by layer"
 OF_INFLUENCE = (
@@ -64,7 +65,10 @@ OF_ATTENTION = (
     "also falls with distance, because only late tokens have others far behind them. So a fall like that is no sign of "
     "recency. Where fewer lines are seen than the legend names, some lie on each other."
 )
-OF_ENDS = "Numbers in the legend are what an end has over the middle half, which is grey, with their intervals. "
+OF_ENDS = (
+    "Numbers in the legend are what an end has over the middle half, which is grey, with their intervals; these are "
+    "geometric means, which curves of means need not show. "
+)
 CAPTION_OF_QUESTIONS = (
     "the probability of the answer to each built-in question (grey), and its geometric mean (green), by the place of "
     "the document that holds the answer; numbers are those of the ends over the middle"
@@ -79,8 +83,9 @@ OF_RECALL = (
     "again; the word that followed them is the right one. *Accuracy* is how often it is the most probable of the "
     "{words} words. Places are compared by its probability, less the *prior*, which is its probability after {cue} "
     "words that are not in the context. The *first eighth*, the *middle half* and the *last eighth* are those of all "
-    "places where a passage can begin. Influence and replacement ask what changes a prediction, and recall asks "
-    "whether it is right.\n"
+    "places where a passage can begin; their means over all contexts are divided, since what is left of a "
+    "probability may be 0 or less, which has no geometric mean. Influence and replacement ask what changes a "
+    "prediction, and recall asks whether it is right.\n"
 )
 IN_THE_LAST_COLUMN = """
 The last column takes lambda from the gradient that it is compared with, so it predicts nothing. It shows whether \
@@ -167,7 +172,8 @@ def caption_beside(level: float) -> str:
     """Return what the figure of several cards shows, with the kind of its intervals."""
     return (
         f"Left: {OF_LAMBDA}. Middle: {OF_INFLUENCE} Dots mark the first and the last token; numbers beside them are "
-        "their influence over the mean of the middle half (grey, with a black line at that mean). Right: "
+        "what they have over the middle half (grey, with a black line at its mean), as geometric means over documents, "
+        "which a curve of means need not show. Right: "
         f"{OF_ATTENTION} {_of_intervals(level)}"
     )
 

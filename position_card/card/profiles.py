@@ -1,10 +1,14 @@
 """The tables of a card: lambda by layer, profiles by position, their statistics, and attention by distance.
 
+What an end has over the middle half (ENDS) is one statistic: of influence and replacement the geometric mean over
+documents (`logarithms_by_unit`), and of answers that over records (`record_statistics`). Recall above its prior may be
+0 or less, which has no logarithm, so there it is a ratio of means.
+
 All rollouts and baselines that apply to the decoder are taken, with every lambda that was measured; that of the
 backward pass is our addition, and no forward prediction: it reads the gradient that it predicts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,9 +21,9 @@ from position_card.card.measurements import RecallResult, ReplacementEffects
 from position_card.rollout import comparison
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import Measurement
-from position_card.rollout.parts import above_prior, ends_over_middle, inside, is_able, middle_half, ratio
+from position_card.rollout.parts import above_prior, ends_over_middle, is_able, logarithms_over_middle, middle_half
 from position_card.rollout.passages import places
-from position_card.rollout.statistics import percentile_interval
+from position_card.rollout.statistics import percentile_interval, resampled_weights
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 
 LOSS = "loss"
@@ -99,11 +103,13 @@ def influence_part(measurement: Measurement, replicates: int, level: float, seed
     """
     assert measurement.influence is not None
     weights = comparison.prompt_weights(units(measurement.documents), replicates, seed)
-    curves, values = comparison.tabulate(variants(measurement, {name: name for name in SHOWN}), weights, level)
-    of_quarters = quarters(_means(weights, measurement.influence))
+    shown = variants(measurement, {name: name for name in SHOWN})
+    curves, values = comparison.tabulate(shown, weights, level, SHAPE)
+    of_profile = (values["variant"] == INFLUENCE) & values["statistic"].isin(ENDS)
+    over_middle = _rows(INFLUENCE, influence_over_middle(measurement, replicates, seed))
     of_loss = {"mean": _means(weights, measurement.loss)}
     trends = comparison.depth_trends(measurement.mixing, weights)
-    all_values = pd.concat([values, _rows(INFLUENCE, of_quarters), trends, _rows(LOSS, of_loss)], ignore_index=True)
+    all_values = pd.concat([values[~of_profile], over_middle, trends, _rows(LOSS, of_loss)], ignore_index=True)
     nothing = np.zeros((measurement.prompts, measurement.layers))
     no_token = bounds(_means(weights, nothing if measurement.no_token is None else measurement.no_token), level)
     layers = [
@@ -140,30 +146,26 @@ def replacement_part(
     """Return what replacing a token changes, by position, and how much the ends weigh by it and by gradients.
 
     The table is tidy (position, value, low, high): the mean over prompts of the total variation. One statistic is that
-    of the first and the last token over the mean of the positions in the middle half. The other (QUOTIENT) is the same
-    ratio of influence at the same positions of the same prompts, divided by the first. Where the tokenizer puts tokens
+    of the first and the last token over that of the positions in the middle half (ENDS). The other (QUOTIENT) is the
+    same of influence at the same positions of the same prompts, divided by the first. Where the tokenizer puts tokens
     `before` the text, its first word is compared as well.
     """
     assert measurement.influence is not None
     prompts = len(replacement.effects)
     weights = comparison.prompt_weights(units(measurement.documents[:prompts]), replicates, seed)
     table = pd.DataFrame({"position": replacement.positions, **bounds(_means(weights, replacement.effects), level)})
-    of_middle = inside(replacement.positions, replacement.n)
     place_of_end = dict(zip(ENDS, (0, -1), strict=True))
     if before:
         place_of_end[FIRST_WORD] = replacement.positions.index(before)
-
-    def over_middle(means: list[Array], end: int) -> Array:
-        return np.concatenate([ratio(of[:, end], of[:, of_middle].mean(-1)) for of in means])
-
     influence = measurement.influence[:prompts, list(replacement.positions)]
-    # all prompts and replicates apart: numpy adds rows of a matrix in another order
-    effects, gradients = ([of @ values for of in weights.values()] for values in (replacement.effects, influence))
+    effects, gradients = (
+        resampled_logarithms(values, replacement.positions, replacement.n, measurement.documents, replicates, seed)
+        for values in (replacement.effects, influence)
+    )
     rows = []
     for name, end in place_of_end.items():
-        effect = over_middle(effects, end)
-        rows.append(_rows(REPLACEMENT, {name: effect}))
-        rows.append(_rows(QUOTIENT, {name: ratio(over_middle(gradients, end), effect)}))
+        rows.append(_rows(REPLACEMENT, {name: np.exp(effects[:, end])}))
+        rows.append(_rows(QUOTIENT, {name: np.exp(gradients[:, end] - effects[:, end])}))
     values = pd.concat(rows, ignore_index=True)
     return CardPart(replacement.n, prompts, level, values, {REPLACEMENT: table})
 
@@ -196,15 +198,59 @@ def attention_table(measurement: Measurement) -> pd.DataFrame:
     return pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value})
 
 
-def quarters(influence: Array) -> dict[str, Array]:
-    """Divide influence [..., n] of an average token of the first and of the last quarter by that of the middle half.
+def influence_over_middle(measurement: Measurement, replicates: int, seed: int) -> dict[str, Array]:
+    """Return what both ends, and both quarters without them, have over the middle half by influence: [1 + R] each.
 
-    Without the first and the last token, which stand for themselves.
+    All are geometric means over documents, and over tokens (`logarithms_by_unit`).
     """
-    between = middle_half(influence.shape[-1])
-    tokens = zip(QUARTERS, (slice(1, between.start), slice(between.stop, -1)), strict=True)
-    of_middle = comparison.middle(influence)
-    return {name: ratio(influence[..., of].mean(-1), of_middle) for name, of in tokens}
+    assert measurement.influence is not None
+    n = measurement.n
+    logarithms = resampled_logarithms(measurement.influence, range(n), n, measurement.documents, replicates, seed)
+    between = middle_half(n)
+    parts = (slice(1), slice(n - 1, n), slice(1, between.start), slice(between.stop, n - 1))
+    tokens = zip((*ENDS, *QUARTERS), parts, strict=True)
+    return {name: np.exp(logarithms[:, of].mean(-1)) for name, of in tokens}
+
+
+def resampled_logarithms(
+    effects: NDArray[np.floating],
+    positions: Sequence[int],
+    n: int,
+    documents: NDArray[np.int64],
+    replicates: int,
+    seed: int,
+) -> Array:
+    """Return the means of `logarithms_by_unit` over all units, then over those of every replicate, [1 + R, P].
+
+    The units are drawn as by `prompt_weights`. The first N of the prompts of these `documents` have `effects`.
+    """
+    by_unit = logarithms_by_unit(effects, positions, n, units(documents[: len(effects)]))
+    return resampled_weights(np.arange(len(by_unit)), replicates, seed) @ by_unit
+
+
+def logarithms_by_unit(
+    effects: NDArray[np.floating], positions: Sequence[int], n: int, of_units: NDArray[np.int64]
+) -> Array:
+    """Return the logarithms of effects [N, P] over the middle half, as means over the prompts of each unit, [U, P].
+
+    In a prompt it is the logarithm of an effect less the mean of those in the middle half. So a position that is like
+    those of the middle has 0, however widely effects spread. NaN where an effect is 0.
+    """
+    over = logarithms_over_middle(effects.astype(np.float64), positions, n)
+    return np.stack([over[of_units == unit].mean(0) for unit in np.unique(of_units)])
+
+
+def _end_of_profile(place: int) -> Callable[[Array], Array]:
+    """Return what divides the share at a place of profiles [R, n] by the geometric mean in their middle half."""
+
+    def over_middle(profiles: Array) -> Array:
+        n = profiles.shape[-1]
+        return np.exp(logarithms_over_middle(profiles, range(n), n)[:, place])
+
+    return over_middle
+
+
+SHAPE = comparison.SHAPE | {end: _end_of_profile(place) for end, place in zip(ENDS, (0, -1), strict=True)}
 
 
 def bounds(values: Array, level: float) -> dict[str, Array]:

@@ -140,11 +140,17 @@ def on_no_token(part: CardPart) -> str:
 def on_influence(part: CardPart, first: str) -> str:
     """Say how influence is spread over the prompt; `first` says what the first token is."""
     begin, end, share, early, late = (part.interval(INFLUENCE, name) for name in (*ENDS, "last", *QUARTERS))
+    if np.isnan([begin.value, end.value, early.value, late.value]).any():
+        return (
+            f"By gradients, in prompts of {part.n} tokens, some tokens have no influence at all, as those that no "
+            "layer reads, so that ends are not compared with the middle. The share of the last token in all influence "
+            f"is {share}."
+        )
     return (
-        f"By gradients, in prompts of {part.n} tokens, the first token ({first}) has {begin} times the influence of an "
-        f"average token in the middle half of the prompt, and the last token {end} times: "
+        f"By gradients, in prompts of {part.n} tokens, the first token ({first}) has {begin} times the influence of a "
+        f"typical token in the middle half of the prompt, and the last token {end} times: "
         f"{SHAPES[begin.side(1), end.side(1)]}. The share of the last token in all influence is {share}. Without these "
-        f"two tokens, an average token of the first quarter has {early} times, and one of the last quarter {late} "
+        f"two tokens, a typical token of the first quarter has {early} times, and one of the last quarter {late} "
         "times, the influence of one in the middle half."
     )
 
@@ -155,13 +161,18 @@ def on_replacement(part: CardPart, text: str) -> str:
     `text` is the name of the text that prompts are of.
     """
     begin, end = (part.interval(REPLACEMENT, name) for name in ENDS)
+    if np.isnan([begin.value, end.value]).any():
+        return (
+            f"Another token in place of some changes nothing at all ({part.prompts} prompts of {part.n:,} tokens of "
+            f"{text}), so that ends are not compared with the middle by replacement."
+        )
     word = ""
     if FIRST_WORD in set(part.values["statistic"]):
         of_word = part.interval(REPLACEMENT, FIRST_WORD)
         word = f" The first word of the text, behind what the tokenizer adds, has {of_word} times the weight."
     sentence = (
-        f"Another token in place of the first changes the prediction {begin} times as much as one in the middle half, "
-        f"and in place of the last {end} times ({part.prompts} prompts of {part.n:,} tokens of {text}): "
+        f"Another token in place of the first changes the prediction {begin} times as much as a typical one in the "
+        f"middle half, and in place of the last {end} times ({part.prompts} prompts of {part.n:,} tokens of {text}): "
         f"{SHAPES[begin.side(1), end.side(1)]}.{word}"
     )
     quotients = {"the first token": part.interval(QUOTIENT, ENDS[0]), "the last": part.interval(QUOTIENT, ENDS[1])}

@@ -88,10 +88,11 @@ def _of_measures(shown: pd.DataFrame, measures: Sequence[str]) -> str:
     """Say what each measure divides, and in prompts of which length."""
     of = {name: shown[shown["variant"] == name].iloc[0] for name in measures}
     texts = {
-        INFLUENCE: "gradients: influence of one token over that of an average token of the middle half",
+        INFLUENCE: "gradients: influence of one token over that of a typical token of the middle half, as a geometric "
+        "mean over documents",
         REPLACEMENT: "replacement: the same of what another token changes",
-        RECALL: "recall: an eighth of the places over their middle half, by the probability of the right word, where "
-        "the accuracy is high enough to compare places",
+        RECALL: "recall: an eighth of the places over their middle half, by the mean probability of the right word, "
+        "where the accuracy is high enough to compare places",
     }
     parts = [
         f"{texts[name]} ({row['prompts']} contexts of {recall_material(row['n'])})"

@@ -111,12 +111,16 @@ def prompt_weights(units: NDArray[np.int64], replicates: int, seed: int) -> dict
 
 
 def tabulate(
-    variants: Iterable[ProfileVariant], weights: Mapping[int, Array], level: float
+    variants: Iterable[ProfileVariant],
+    weights: Mapping[int, Array],
+    level: float,
+    shape: Mapping[str, Callable[[Array], Array]] = SHAPE,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate `variants`, measured influence first, for each row of `weights` (`prompt_weights`), as two tidy tables.
 
     Profiles with intervals: (estimator, variant, position, value, low, high), position 0 the first token. Statistics of
-    each: (estimator, variant, statistic, replicate, value), replicate -1 for all prompts as they are.
+    each: (estimator, variant, statistic, replicate, value), replicate -1 for all prompts as they are. The `shape` has
+    what is said of a profile by itself, [R, n] -> [R].
     """
     curves, values = [], []
     influence: dict[int, Array] = {}
@@ -127,7 +131,7 @@ def tabulate(
         curves.append(_with_labels(curve, variant))
         for first_replicate, profiles in zip(weights, (point, resampled), strict=True):
             reference = influence.get(first_replicate)
-            for name, value in _statistics(profiles, reference).items():
+            for name, value in _statistics(profiles, reference, shape).items():
                 replicate = np.arange(first_replicate, first_replicate + len(weights[first_replicate]))
                 values_by_replicate = np.broadcast_to(value, len(replicate))
                 values.append(
@@ -145,12 +149,14 @@ def summary(values: pd.DataFrame, level: float) -> pd.DataFrame:
     return pd.DataFrame({"value": wide.loc[-1], "low": low, "high": high}).reset_index()
 
 
-def _statistics(profiles: Array, influence: Array | None) -> dict[str, Array]:
+def _statistics(
+    profiles: Array, influence: Array | None, shape: Mapping[str, Callable[[Array], Array]]
+) -> dict[str, Array]:
     """Return statistics of profiles [R or 1, n] by name, and their distances to the influence [R, n], unless None."""
-    shape = {name: shape_of(profiles) for name, shape_of in SHAPE.items()}
+    values = {name: shape_of(profiles) for name, shape_of in shape.items()}
     if influence is None:
-        return shape
-    return shape | {name: distance_between(profiles, influence) for name, distance_between in DISTANCE.items()}
+        return values
+    return values | {name: distance_between(profiles, influence) for name, distance_between in DISTANCE.items()}
 
 
 def depth_trends(mixing: Mapping[str, Floats], weights: Mapping[int, Array]) -> pd.DataFrame:

@@ -58,11 +58,16 @@ def two():
     return {"mine": model("mine", [mine]), "copy": model("copy", [with_ends(mine, 2, 0.25)])}
 
 
-def test_ratios_are_of_the_mean_influence_and_losses_are_means(two):
+def test_ratios_are_geometric_means_as_in_the_card_and_losses_means(two):
     table = ratios(list(two.values()))
-    total = two["copy"].measurements.lengths[N].influence.sum(0)
-    assert value(table, "copy", "first / middle", "value") == pytest.approx(total[0] / total[MIDDLE].mean())
-    assert value(table, "copy", "last / middle", "value") == pytest.approx(total[-1] / total[MIDDLE].mean())
+    influence = two["copy"].measurements.lengths[N].influence
+    of_middle = influence[:, MIDDLE].prod(1) ** (1 / 6)
+    statistics = two["copy"].lengths[N].statistics.set_index(["variant", "statistic"])
+    for end, place in (("first / middle", 0), ("last / middle", -1)):
+        expected = (influence[:, place] / of_middle).prod() ** (1 / PROMPTS)
+        assert value(table, "copy", end, "value") == pytest.approx(expected)
+        for bound in ("value", "low", "high"):
+            assert value(table, "copy", end, bound) == statistics.loc[("influence", end), bound]
     assert value(table, "mine", "loss", "value") == pytest.approx(two["mine"].measurements.lengths[N].loss.mean())
     assert (table["low"] < table["value"]).all()
     assert (table["value"] < table["high"]).all()

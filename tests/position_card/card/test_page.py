@@ -95,6 +95,12 @@ def test_a_card_of_a_model_without_skill_begins_with_that_and_claims_nothing():
     assert "times the influence" in skilled
 
 
+def geometric_over_middle(effects, middle):
+    """Geometric means over prompts of effects [N, n] over the geometric mean of the middle, [n]."""
+    means = effects.prod(0) ** (1 / len(effects))
+    return means / means[middle].prod() ** (1 / len(means[middle]))
+
+
 def test_every_length_has_a_row_with_its_numbers(mine):
     text, _ = mine
     for n, documents in ((8, "1"), (12, "5")):
@@ -103,9 +109,9 @@ def test_every_length_has_a_row_with_its_numbers(mine):
         assert (prompts, of) == (str(PROMPTS), documents)
         assert loss.startswith(f"{found.loss.mean():.3g} [")
         assert mean == f"{found.mixing['frobenius'].mean():.3g}"
-        total = found.influence.sum(0)
-        assert begin.startswith(f"{total[0] / total[n // 4 : n - n // 4].mean():.3g} [")
-        assert end.startswith(f"{total[-1] / total[n // 4 : n - n // 4].mean():.3g} [")
+        over = geometric_over_middle(found.influence, slice(n // 4, n - n // 4))
+        assert float(begin.split(" [")[0]) == pytest.approx(over[0], abs=0.005)
+        assert float(end.split(" [")[0]) == pytest.approx(over[-1], abs=0.005)
         assert re.fullmatch(r"rollout .* \(W = [\d.]+( to [\d.]+| \[[\d.]+, [\d.]+\])\)", closest)
     assert re.search(rf"`<s>`.* {re.escape(begin)} times", text)  # of the longest
     assert "ln 1,000 = 6.91 nats" in text
@@ -171,11 +177,11 @@ def test_replacement_is_told_where_it_was_measured(mine):
     effects = np.random.default_rng(0).uniform(0.1, 0.2, (PROMPTS, 12))
     effects[:, -1] = 0.9
     text, _ = written({12: measured(12)}, effects)
-    mean = effects.mean(0)
+    over = geometric_over_middle(effects, slice(3, 9))
     begin, end = row(text, "replacement")[1:3]
-    assert float(begin.split(" [")[0]) == pytest.approx(mean[0] / mean[3:9].mean(), rel=0.01)
-    assert float(end.split(" [")[0]) == pytest.approx(mean[-1] / mean[3:9].mean(), rel=0.01)
+    assert float(begin.split(" [")[0]) == pytest.approx(over[0], rel=0.01)
+    assert float(end.split(" [")[0]) == pytest.approx(over[-1], rel=0.01)
     assert f" {begin} times" in text
     found = re.search(r"The first word of the text, .* has ([\d.]+) \[", text)[1]
-    assert float(found) == pytest.approx(mean[1] / mean[3:9].mean(), rel=0.01)
+    assert float(found) == pytest.approx(over[1], rel=0.01)
     assert "eplacement" not in mine[0]

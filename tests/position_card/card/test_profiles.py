@@ -72,15 +72,51 @@ def test_the_loss_of_each_position_is_that_of_the_last_tokens(without):
 
 
 def test_quarters_leave_the_first_and_the_last_token_out(without):
-    """Of 20 tokens, the middle half has those from 5 to 14; influence is their number, but for the ends."""
-    influence = np.tile([1e6, *range(1, N - 1), 1e6], (PROMPTS, 1))
+    """Of 20 tokens, the middle half has those from 5 to 14; influence doubles with each, but for the ends."""
+    influence = np.tile([1e6, *(2.0 ** np.arange(1, N - 1)), 1e6], (PROMPTS, 1))
     values = profiles.influence_part(replace(without, influence=influence), 5, 0.9, 0).values
     rows = values[values["statistic"].isin(profiles.QUARTERS)]
     assert set(rows["variant"]) == {"influence"}
-    expected = {"first quarter / middle": 2.5 / 9.5, "last quarter / middle": 16.5 / 9.5}
+    expected = {"first quarter / middle": 2**-7, "last quarter / middle": 2**7}
     for name, of in rows.groupby("statistic"):
         assert list(of["replicate"]) == list(range(-1, 5))
         assert of["value"].to_numpy() == pytest.approx(expected[name])
+
+
+def test_ends_over_the_middle_are_geometric_means_over_documents(without, monkeypatch):
+    """Of four prompts, three are of one document, which counts as much as the other; scales of prompts cancel."""
+    monkeypatch.setattr(profiles, "LEAST", 2)
+    rng = np.random.default_rng(0)
+    logs = rng.normal(0, 1.5, (4, N))
+    documents = np.array([7, 3, 7, 7])
+    four = {name: getattr(without, name)[:4] for name in ("loss",)}
+    mixing = {name: values[:4] for name, values in without.mixing.items()}
+    of = replace(without, documents=documents, influence=np.exp(logs), mixing=mixing, no_token=None, **four)
+    over = logs - logs[:, 5:15].mean(1, keepdims=True)
+    expected = np.exp((over[[0, 2, 3]].mean(0) + over[1]) / 2)
+    part = profiles.influence_part(of, 20, 0.9, 0)
+    assert part.interval("influence", "first / middle").value == pytest.approx(expected[0])
+    assert part.interval("influence", "last / middle").value == pytest.approx(expected[-1])
+    rollout = part.tables["profile"].query("variant == 'half'")["value"].to_numpy()
+    of_middle = np.exp(np.log(rollout[5:15]).mean())
+    assert part.interval("half", "first / middle").value == pytest.approx(rollout[0] / of_middle)
+    part = profiles.influence_part(replace(of, influence=np.exp(logs) * [[1], [1e3], [1], [9]]), 20, 0.9, 0)
+    assert part.interval("influence", "first / middle").value == pytest.approx(expected[0])
+
+
+def test_a_place_like_the_middle_has_one_however_widely_effects_spread(without):
+    """Of 4,000 prompts, whose effects are lognormal with a deviation of 1.5."""
+    effects = np.exp(np.random.default_rng(0).normal(0, 1.5, (4000, 10)))
+    found = profiles.resampled_logarithms(effects, range(0, 20, 2), 20, np.arange(4000), 5, 0)
+    np.testing.assert_allclose(np.exp(found[0]), 1, atol=0.1)
+
+
+def test_a_token_without_influence_leaves_the_ends_uncompared(without):
+    influence = without.influence.copy()
+    influence[1, 7] = 0
+    part = profiles.influence_part(replace(without, influence=influence), 20, 0.9, 0)
+    assert np.isnan(part.interval("influence", "first / middle").value)
+    assert "some tokens have no influence at all" in sentences.on_influence(part, "a word")
 
 
 def test_intervals_are_over_documents_unless_these_are_few(without, monkeypatch):
@@ -119,12 +155,12 @@ def test_replacement_and_influence_are_of_the_same_tokens(without):
     np.testing.assert_allclose(table["value"], effects.mean(0))
     assert (table["low"] <= table["high"]).all()
     at = values.set_index(["variant", "statistic", "replicate"])["value"].sort_index()
-    middle = effects[:, 1:4].mean()
-    assert at[profiles.REPLACEMENT, "first / middle", -1] == pytest.approx(effects[:, 0].mean() / middle)
-    assert at[profiles.REPLACEMENT, "last / middle", -1] == pytest.approx(effects[:, -1].mean() / middle)
+    first, word, *_, last = np.exp(np.log(effects).mean(0) - np.log(effects[:, 1:4]).mean())
+    assert at[profiles.REPLACEMENT, "first / middle", -1] == pytest.approx(first)
+    assert at[profiles.REPLACEMENT, "last / middle", -1] == pytest.approx(last)
     np.testing.assert_allclose(at[profiles.QUOTIENT, "first / middle"], 2, rtol=1e-6)
     np.testing.assert_allclose(at[profiles.QUOTIENT, "last / middle"], 1, rtol=1e-6)
-    assert at[profiles.REPLACEMENT, profiles.FIRST_WORD, -1] == pytest.approx(effects[:, 1].mean() / middle)
+    assert at[profiles.REPLACEMENT, profiles.FIRST_WORD, -1] == pytest.approx(word)
     assert len(at) == 6 * 41
     alone = profiles.replacement_part(found, without, 0, 40, 0.9, 0).values
     assert profiles.FIRST_WORD not in set(alone["statistic"])
