@@ -58,10 +58,14 @@ def cost_of_replacement(subject: Subject, count: int, n: int, text: str) -> Cost
     return _cost_of_predictions(subject, f"{count} prompts of {n:,} tokens of {text}", count * read, n)
 
 
-def cost_of_recall(subject: Subject, count: int, n: int, asked: int) -> Cost:
-    """Return what predictions take after so many contexts of n tokens, and `asked` tokens of questions about each."""
+def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: int, *, anew: bool = False) -> Cost:
+    """Return what predictions take after so many contexts of n tokens, with so many questions about each.
+
+    A question has `cue` tokens. A context passes once, or with every question where no cache serves it (`anew`).
+    """
     material = f"{count} contexts of {recall_material(n)}"
-    return _cost_of_predictions(subject, material, (count + TRIAL) * n + count * asked, n)
+    read = n * questions if anew else n
+    return _cost_of_predictions(subject, material, TRIAL * n + count * (read + questions * cue), n)
 
 
 def _cost_of_predictions(subject: Subject, material: str, tokens: int, n: int) -> Cost:

@@ -5,6 +5,7 @@ The same steps measure a model in memory and one that the command opens.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,11 @@ class Contexts:
     def n(self) -> int:
         """How many tokens a context has."""
         return self.token_ids.shape[1] - CUE
+
+    def cost(self, subject: Subject, *, anew: bool = False) -> Cost:
+        """What recall takes in them, where contexts pass once or, `anew`, with every question about them."""
+        questions = 1 + len(places(self.n, CUE))
+        return cost_of_recall(subject, len(self.token_ids), self.n, questions, CUE, anew=anew)
 
 
 @dataclass(frozen=True)
@@ -173,8 +179,7 @@ def plan_card(
     n = longest if longest > LONG else WORDS
     contexts, why_not = _contexts(subject, options.recall, n, documents, options.seed)
     if contexts:
-        asked = CUE * (1 + len(places(contexts.n, CUE)))
-        costs[RECALL] = cost_of_recall(subject, len(contexts.token_ids), contexts.n, asked)
+        costs[RECALL] = contexts.cost(subject)
     else:
         omissions[RECALL] = why_not
     quantisation, coarse = subject.quantisation, BYTES[subject.precision] < BYTES["float32"]
@@ -300,10 +305,20 @@ def measure_card(
             before=plan.subject.before,
             resumption=resumption("recalled", contexts.n, 1),
             section=None,
+            say=partial(_say_recall_is_slow, plan),
         )
         recall_result = RecallResult(contexts.n, CUE, len(contexts.words), scores)
     facts = {**plan.facts, "left out": {**plan.facts["left out"], **omissions}, "bytes": plan.bytes}
     return Measurements(lengths, facts, effects, recall_result, answers)
+
+
+def _say_recall_is_slow(plan: CardPlan, way: recall.Way) -> None:
+    """Tell the user where all tokens of a context pass with every question, which was not known when it was planned."""
+    if way == "anew" and plan.contexts:
+        announce(
+            f"{plan.subject.name}: recall reads a context again for every question, since the model cannot go on from "
+            f"what it keeps of it; {plan.contexts.cost(plan.subject, anew=True)} (--recall 0 leaves it out)"
+        )
 
 
 def _answers(

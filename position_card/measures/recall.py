@@ -9,7 +9,7 @@ recall asks whether it is right.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -112,6 +112,7 @@ def measure_recall(
     before: Sequence[int] = (),
     resumption: Resumption | None = None,
     section: str | None = "recall",
+    say: Callable[[Way], None] = lambda way: None,
 ) -> RecallScores:
     """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
@@ -119,12 +120,14 @@ def measure_recall(
     behind it in one row, where the model predicts the same so; else as many are asked at once as `tokens_per_batch`
     holds with their contexts. The arithmetic is in float32, whatever the weights are. With a `resumption`, contexts
     that were asked about before an interruption are not asked about again. Raises InputError where a GPU's memory is
-    too small; `section` tells where the configuration has the remedy, if it does.
+    too small; `section` tells where the configuration has the remedy, if it does. What is found to be the way to ask is
+    given to `say` before the first context is.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
     batch = max(1, tokens_per_batch // (contexts.shape[1] + len(before)))
     way = _way(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
+    say(way)
 
     def ask(rows: Tensor) -> None:
         for row in rows:

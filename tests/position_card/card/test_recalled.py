@@ -120,6 +120,23 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     assert more == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
 
 
+def test_recall_that_reads_contexts_again_says_so_with_its_time(tokenizer_of_words, prose, monkeypatch, capsys):
+    """All questions about a context of 61 tokens take as many passes through it."""
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_: 1e9)
+    plan = planned(tokenizer_of_words, prose, recall=3)
+    once, anew = (plan.contexts.cost(plan.subject, anew=anew).seconds for anew in (False, True))
+    questions = 1 + plan.contexts.n - measuring.CUE
+    asked = questions * measuring.CUE
+    trial = costs.TRIAL * plan.contexts.n
+    assert anew / once == pytest.approx(
+        (trial + 3 * (questions * plan.contexts.n + asked)) / (trial + 3 * (plan.contexts.n + asked)), rel=0.01
+    )
+    for way, said in (("anew", 1), ("apart", 0), ("packed", 0)):
+        monkeypatch.setattr(recall, "_way", lambda *_, way=way: way)
+        measure(llama(), tokenizer_of_words, prose, recall=3, name="mine", **ASKED)
+        assert capsys.readouterr().err.count("mine: recall reads a context again for every question") == said
+
+
 def test_a_text_with_few_words_has_a_card_without_recall(here, capsys):
     assert command.main(TYPED) == 0
     (why,) = re.findall(r"- without recall: (.*64 words .* has 1.*)\n", capsys.readouterr().err)
