@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,10 @@ import pandas as pd
 from PIL import Image
 
 from position_bias.verdicts import pages, rule
-from position_bias.verdicts.registry import NOTHING, OURS, SCALES
+from position_bias.verdicts.registry import MODEL, NOTHING, OURS, SCALES, SEED
 from position_bias.verdicts.scorecard import effect
 from position_card.core.runtime import InputError, whole_file
+from position_card.drawing.intervals import from_to
 from position_card.drawing.shown import drawn_in
 from tools import workflow
 
@@ -37,7 +38,8 @@ PAGES = ROOT / "docs/papers"
 IMAGES = ROOT / "docs/images"
 # folder in that of a paper's images -> their largest width and height in pixels
 SIZES = {"": (1600, 4000), "half": (460, 2000), "small": (160, 100)}
-TABLES = ("table1", "table2", "table3", "table4", "table5", "curve")  # of `structural`, which pages have numbers of
+OF_STRUCTURAL = ("table1", "table2", "table3", "table4", "table5", "curve")
+TABLES = (*(f"structural/{name}" for name in OF_STRUCTURAL), "emergence/gaps")  # that pages have numbers of
 OF_PAPER = re.compile(r"figures/\w+/\w+\.png")
 FIRST = ("figures/structural/big_models.png",)  # on the first screen of a page, beside text
 ADDITIONS = "additions"  # the page of claims that no paper makes, and their verdicts
@@ -51,24 +53,30 @@ VERDICT_TABLES = ("scorecard", ADDITIONS, "comparisons")
 SECTION = re.compile(r'(?<!</a>)\n(?=(?:(?:<a id="[\w.-]+"></a>)+\n)?## )')  # before its anchors and its heading
 CLAIM = re.compile(r'^\| <a id="([\w-]+)"></a>', re.MULTILINE)
 QUESTIONS = "| question | what we claimed | here | verdict | what would decide |\n|---|---|---|---|---|"
-HEAD = "| what is claimed | the paper | here | verdict | why they differ |\n|---|---|---|---|---|"
+HEAD = "| what is claimed | the paper | here | verdict | remarks |\n|---|---|---|---|---|"
 OTHER_SCALE = re.compile(r"; (\w+)( \(.*?\))?: ([^;]+)")  # in what the scorecard says by scale: all but the first
 FORMS: Mapping[str, Callable[[float], float]] = {
     "": lambda value: value,
     "exp": math.exp,  # of a logarithm
     "minus": lambda value: -value,
 }
-REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA = (
+REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA, NOT_COUNTED = (
     "Reproduced",
-    "Reproduced in part, or at a smaller scale than the paper's",
+    "Reproduced in part: in most cases, or at a smaller scale than the paper's",
     "Not reproduced",
     "Open",
-    "Not tested",
+    "No test yet",
     "Errata found",
+    "Not counted, because the paper may not say so",
 )
+PROVED = "No counterexample to what the paper proves"  # these two are reproduced as well
+OF_ITS_OWN = "Consistent with the paper's own numbers"
+NOT_RUN = "Not run at the paper's scale"
 GROUPS: dict[str, str] = {rule.HOLDS: REPRODUCED, rule.FAILS: NOT, rule.NO_EFFECT: NOT, rule.UNDECIDED: LEFT_OPEN}
-TOLD_WITH_EXCEPTIONS = (rule.MOSTLY, rule.MIXED)  # words of which only the exceptions say how far they reach
+RELEASED = re.compile(", released (code|numbers)$")  # items that compare what the authors released with their text
+PUBLISHED_ONLY = re.compile(", (printed|drawn)$")  # items whose numbers are all the authors' own
 GROUPS |= {rule.UNTESTABLE: UNTESTED, rule.ERRATUM: ERRATA}
+OF_ONE_ITEM = re.compile(r"(Figure|Table) \d+|Appendix \w")  # lines of the first table with counts of their own
 
 
 class Page:
@@ -89,13 +97,34 @@ class Page:
         """
         row = self.scores.loc[claim].to_dict()
         self.told.append(claim)
-        (statement,) = pages.as_stated(self.scores.loc[[claim]])
-        numbers = self.with_numbers(claim, here) or plain(row)
-        return f'| <a id="{claim}"></a>{statement} | {paper or "-"} | {numbers} | {verdict_cell(row)} | {why or "-"} |'
+        numbers, asked = self.with_numbers(claim, here)
+        cells = [paper or "-", numbers or plain(row), self.verdict_cell(row, asked if here else [row]), why or "-"]
+        return f'| <a id="{claim}"></a>{row["statement"]} | {" | ".join(cells)} |'
 
-    def with_numbers(self, claim: str, text: str) -> str:
-        """A text with the numbers of a claim's comparisons in the place of braces, as `number` reads them."""
-        return re.sub(r"\{(.*?)\}", lambda match: self.number(claim, match[1]), text)
+    def with_numbers(self, claim: str, text: str) -> tuple[str, list[dict[Any, Any]]]:
+        """A text with the numbers of a claim's comparisons in the place of braces, as `number` reads them.
+
+        With it are the comparisons whose numbers these are.
+        """
+        requests = re.findall(r"\{(.*?)\}", text)
+        asked = [row for request in requests for row in self.fitting(claim, request)]
+        return re.sub(r"\{(.*?)\}", lambda match: self.number(claim, match[1]), text), asked
+
+    def fitting(self, claim: str, request: str) -> list[dict[Any, Any]]:
+        """The comparisons of a claim that a request asks for, as `number` reads it, and with the same errors."""
+        options, _, wording = request.rpartition("::")
+        words = options.split()
+        if not wording.strip():
+            return [self.every.loc[claim].to_dict()]
+        scale = next((word for word in words if word in SCALES), None)
+        parts = [part.strip() for part in wording.split("&")]
+        of_claim = self.comparisons[self.comparisons["claim"] == claim]
+        at = of_claim["decides"].astype(bool) if scale is None else of_claim["scale"] == scale
+        fit = of_claim["quantity"].map(lambda quantity: all(part in quantity for part in parts))
+        rows = of_claim[at & fit].to_dict("records")
+        if not rows or (len(rows) > 1 and "span" not in words):
+            raise InputError(f"{len(rows)} comparisons of {claim} fit {{{request}}}")
+        return rows
 
     def number(self, claim: str, request: str = "") -> str:
         """The number of a comparison of a claim, with its interval; `request` is {[HOW ::] PART & PART}.
@@ -104,20 +133,9 @@ class Page:
         one of FORMS, `span` for the least and the largest of several, `bare` for no interval, and a scale other than
         that of the verdict. Raises InputError where no comparison fits, or several do without `span`.
         """
-        options, _, wording = request.rpartition("::")
-        words = options.split()
+        words = request.rpartition("::")[0].split()
         form = FORMS[next((word for word in words if word in FORMS), "")]
-        scale = next((word for word in words if word in SCALES), None)
-        if not wording.strip():
-            rows = [self.every.loc[claim].to_dict()]
-        else:
-            parts = [part.strip() for part in wording.split("&")]
-            of_claim = self.comparisons[self.comparisons["claim"] == claim]
-            at = of_claim["decides"].astype(bool) if scale is None else of_claim["scale"] == scale
-            fit = of_claim["quantity"].map(lambda quantity: all(part in quantity for part in parts))
-            rows = of_claim[at & fit].to_dict("records")
-        if not rows or (len(rows) > 1 and "span" not in words):
-            raise InputError(f"{len(rows)} comparisons of {claim} fit {{{request}}}")
+        rows = self.fitting(claim, request)
         if "span" in words:
             return span(form(row["measured"]) for row in rows)
         (row,) = rows
@@ -125,31 +143,56 @@ class Page:
         without_interval = low == high or "bare" in words
         return short(form(row["measured"])) + ("" if without_interval else f" [{short(low)}, {short(high)}]")
 
+    def verdict_cell(self, row: Mapping[Any, Any], shown: Sequence[Mapping[Any, Any]]) -> str:
+        """The verdict, its scale, how many comparisons support it, and the verdicts of other scales.
+
+        `shown` are the comparisons whose numbers stand beside it; without any, it is told of all that decide.
+        """
+        rows = self.comparisons[(self.comparisons["claim"] == row["claim"]) & self.comparisons["decides"].astype(bool)]
+        deciding = rows.to_dict("records")
+        parts = [f"**{row['verdict']}**" + (" (not counted)" if row["doubted"] else "")]
+        if row["needs"] != NOTHING and row["verdict"] != rule.UNTESTABLE:
+            parts.append(pages.told_scale(row).removeprefix("the "))
+        parts += degree(row, deciding)
+        parts += sample(row, [each for each in shown if each["scale"] == row["scale"]] or deciding)
+        for scale, models, word in OTHER_SCALE.findall(str(row["by scale"])):
+            told = pages.told_scale(row, scale).removeprefix("the ")
+            parts += [f"{told}{models}: {word}"] if word != row["verdict"] else []
+        return "<br>".join(parts)
+
     def verdict(self, claim: str) -> str:
         """The word of the scorecard for a claim, and its scale where this is smaller than the claim's."""
         row = self.every.loc[claim].to_dict()
         return f"**{row['verdict']}**" + ("" if own_scale(row) else f" ({pages.told_scale(row)})")
 
-    def item(self, name: str, anchor: str, images: str, shown: str) -> str:
-        """A line of the table of a paper's figures and tables: its name, ours in small, what it shows, and verdicts."""
+    def item(self, name: str, anchor: str, images: str, shown: str, verdicts: str = "") -> str:
+        """A line of the table of a paper's figures and tables: its name, ours in small, what it shows, and verdicts.
+
+        `verdicts` stands in place of how many claims of the section have which verdict.
+        """
         small = " ".join(f"[![{name}]({image_path(image, 'small')})](#{anchor})" for image in images.split())
-        return f"| [{name}](#{anchor}) | {small or '-'} | {shown} | @{anchor}@ |"
+        of_item = name if OF_ONE_ITEM.fullmatch(name) else ""
+        return f"| [{name}](#{anchor}) | {small or '-'} | {shown} | {verdicts or f'@{anchor}:{of_item}@'} |"
 
     def figure(self, image: str, title: str) -> str:
         """An image of ours, as wide as a page, and the target that builds it."""
         return f"![{title}]({image_path(image)})\n\n*{title}: `figures/{image}.pdf`*"
 
-    def signed(self, untested: str = "", errata: str = "") -> str:
-        """What came of the claims: a line for each heading of GROUPS, with the titles of its claims as links.
+    def signed(self, not_run: str, errata: str = "") -> str:
+        """What came of the claims: a line for each group that has any, with the titles of its claims as links.
 
-        `untested` and `errata` are what else belongs to these two.
+        `not_run` is what the paper ran and we did not, `errata` what else belongs to these.
         """
-        groups: dict[str, list[str]] = {group: [] for group in (REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA)}
+        order = (REPRODUCED, PROVED, OF_ITS_OWN, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA, NOT_COUNTED)
+        groups: dict[str, list[str]] = {group: [] for group in order}
         for row in self.scores.to_dict("records"):
-            groups[outcome(row)].append(f"[{row['title']}](#{row['claim']})" + ("\\*" if row["doubted"] else ""))
-        groups[UNTESTED] += [untested] if untested else []
+            group = signed_group(row)
+            if group == LEFT_OPEN and row["kind"] == "network":
+                groups.setdefault(group := f"{group} {why_open(row)}", [])
+            groups[group].append(f"[{row['title']}](#{row['claim']})" + (how_far(row) if group == IN_PART else ""))
         groups[ERRATA] += [errata] if errata else []
-        return "\n".join(f"- **{group}**: {'; '.join(titles) or 'none'}." for group, titles in groups.items())
+        groups[NOT_RUN] = [not_run]
+        return "\n".join(f"- **{group}**: {'; '.join(titles)}." for group, titles in groups.items() if titles)
 
     def outcomes(self, said: Mapping[str, str], folder: str) -> str:
         """A table with a line for each paper: what it says, by hand, and what came of how many of its claims.
@@ -158,7 +201,7 @@ class Page:
         """
         counted = self.every[(self.every["whose"] != OURS) & ~self.every["doubted"].astype(bool)]
         columns = {REPRODUCED: "reproduced", IN_PART: "in part", NOT: "not", ERRATA: "errata", LEFT_OPEN: "open"}
-        columns |= {UNTESTED: "not tested"}
+        columns |= {UNTESTED: "no test yet"}
         lines = [["paper", "says", "claims", *columns.values()], ["---"] * (len(columns) + 3)]
         for paper, sentence in said.items():
             of_paper = [outcome(row) for row in counted[counted["paper"] == paper].to_dict("records")]
@@ -175,9 +218,9 @@ class Page:
         for row in self.scores.to_dict("records"):
             self.told.append(claim := row["claim"])
             open_still = row["would decide"] if row["verdict"] in pages.OPEN else "-"
-            numbers = self.with_numbers(claim, here.get(claim, "")) or plain(row)
-            line = f'| <a id="{claim}"></a>{row["question"]} | {row["statement"]} | {numbers} '
-            lines.append(f"{line}| {verdict_cell(row)} | {open_still} |")
+            numbers, asked = self.with_numbers(claim, here.get(claim, ""))
+            line = f'| <a id="{claim}"></a>{row["question"]} | {row["statement"]} | {numbers or plain(row)} '
+            lines.append(f"{line}| {self.verdict_cell(row, asked if claim in here else [row])} | {open_still} |")
         return "\n".join(lines)
 
     def further(self) -> str:
@@ -190,17 +233,24 @@ class Page:
         methods = ("claim", "number", "verdict", "item", "figure", "head", "signed", "answers", "further", "outcomes")
         names = {name: getattr(self, name) for name in methods}
         rendered = TEMPLATES.from_string(text).render(
-            **names, linked=image_path, cell=cell, span=column_span, rows=rows_of
+            **names, linked=image_path, cell=cell, span=column_span, column_mean=column_mean, rows=rows_of
         )
-        return re.sub(r"@([\w.-]+)@", lambda match: self.counts(rendered, match[1]), rendered)
+        return re.sub(r"@([\w.-]+):([\w ]*)@", lambda match: self.counts(rendered, match[1], match[2]), rendered)
 
-    def counts(self, rendered: str, anchor: str) -> str:
-        """How many claims of the section with this anchor have which verdict."""
+    def counts(self, rendered: str, anchor: str, of_item: str = "") -> str:
+        """How many claims of the section with this anchor have which verdict.
+
+        Those on another figure or table than `of_item` are left out where some are on this one.
+        """
         for section in SECTION.split(rendered):
             anchors, _, text = section.partition("## ")
             if f'"{anchor}"' in anchors:
-                words = Counter(self.scores.loc[claim, "verdict"] for claim in CLAIM.findall(text))
-                return ", ".join(f"{word} {number}" for word, number in words.most_common()) or "no claim"
+                claims = self.scores.loc[CLAIM.findall(text)]
+                if of_item and (on_it := claims["item"].map(lambda item: is_on(item, of_item))).any():
+                    claims = claims[on_it]
+                not_counted = claims["doubted"].map({True: " (not counted)", False: ""})
+                words = Counter(zip(claims["verdict"], not_counted, strict=True))
+                return ", ".join(f"{word} {number}{mark}" for (word, mark), number in words.most_common()) or "no claim"
         raise InputError(f"the page of {self.paper} has no section {anchor}")
 
 
@@ -217,34 +267,97 @@ def own_scale(row: Mapping[Any, Any]) -> bool:
     return bool(row["own scale"]) or row["verdict"] == rule.UNTESTABLE
 
 
+def is_on(item: str, named: str) -> bool:
+    """Whether an item of the registry, such as Figures 2, 4 or Table 3, printed, has the figure or table `named`."""
+    kind, number = named.split()
+    return item == named or (item.startswith(kind) and number in re.findall(r"\d+", item))
+
+
 def outcome(row: Mapping[Any, Any]) -> str:
-    """What came of a claim, one of GROUPS; what holds at a smaller scale than the claim's is reproduced in part."""
+    """What came of a claim, one of GROUPS.
+
+    What holds at a smaller scale than the claim's is reproduced in part, and so is a claim on all models or comparisons
+    that fails, but holds in more than half of them. What fails of released code or numbers is an erratum.
+    """
     group = GROUPS.get(row["verdict"], IN_PART)
-    return IN_PART if group == REPRODUCED and not own_scale(row) else group
+    if group == REPRODUCED and not own_scale(row):
+        return IN_PART
+    if row["verdict"] == rule.FAILS and RELEASED.search(row["item"]):
+        return ERRATA
+    if row["verdict"] == rule.FAILS and isinstance(row["holds in"], str):
+        held, of_all = map(int, re.findall(r"\d+", row["holds in"]))
+        return IN_PART if 2 * held > of_all else group
+    return group
 
 
-def verdict_cell(row: Mapping[Any, Any]) -> str:
-    """The verdict, its scale, how many comparisons support it, and the verdicts of other scales."""
-    parts = [f"**{row['verdict']}**"]
-    if row["needs"] != NOTHING and row["verdict"] != rule.UNTESTABLE:
-        parts.append(pages.told_scale(row))
-    parts += degree(row)
-    for scale, models, word in OTHER_SCALE.findall(str(row["by scale"])):
-        parts += [f"{pages.told_scale(row, scale)}{models}: {word}"] if word != row["verdict"] else []
-    return "<br>".join(parts)
+def signed_group(row: Mapping[Any, Any]) -> str:
+    """The group of a claim in the list to sign: `outcome`, with what is reproduced told apart by what shows it."""
+    if row["doubted"]:
+        return NOT_COUNTED
+    if (group := outcome(row)) == REPRODUCED and row["kind"] == "theory":
+        return PROVED
+    return OF_ITS_OWN if group == REPRODUCED and PUBLISHED_ONLY.search(row["item"]) else group
 
 
-def degree(row: Mapping[Any, Any]) -> Iterator[str]:
-    """How many models or comparisons support a claim, which do not, and how many seeds or documents they have."""
+def how_far(row: Mapping[Any, Any]) -> str:
+    """How far a claim reaches that is reproduced in part: at which scale, or in how many models or comparisons."""
+    if row["verdict"] == rule.HOLDS:
+        return f" ({pages.told_scale(row)})"
+    if row["verdict"] == rule.FAILS:
+        return f" ({row['holds in']})"
+    return f" ({row['rows: holds']} of {sum(row[f'rows: {word}'] for word in rule.OF_ROW)} comparisons)"
+
+
+def why_open(row: Mapping[Any, Any]) -> str:
+    """What a claim on networks lacks that is undecided."""
+    if row["rows: not testable here"]:
+        return "since networks are missing"
+    return "since seeds differ" if own_scale(row) else "after short training"
+
+
+def degree(row: Mapping[Any, Any], deciding: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
+    """In how many models or comparisons a claim holds, and what is said by the others, of those that decide.
+
+    What was known before it was predicted confirms nothing, and is told apart from what is open.
+    """
     if row["decides"].startswith("no counterexample"):
         yield row["decides"]
     elif isinstance(holds_in := row["holds in"], str):
-        number = row["rows: fails"] + row["rows: no effect"] if row["verdict"] in TOLD_WITH_EXCEPTIONS else 0
-        yield holds_in + (f"; {number} exception{'s' if number > 1 else ''}" if number else "")
-    if row["unit"] == "seed" and row["n"] > 0:
-        yield f"n = {row['n']} seeds"
-    elif row["unit"] == "model" and row["low"] < row["high"]:
-        yield f"n = {row['n']} {'layers' if 'range over layers' in row['quantity'] else 'documents'}"
+        open_rows = [each for each in deciding if each["verdict"] == rule.UNDECIDED]
+        seen = sum(each["seen_before"] > 0 and alone(each) == rule.HOLDS for each in open_rows)
+        counts = {
+            "as claimed": row["rows: holds"],
+            "seen before": seen,
+            "contrary": row["rows: fails"],
+            "within the margin": row["rows: no effect"],
+            "open": len(open_rows) - seen,
+            "missing": row["rows: not testable here"],
+        }
+        told = [f"{number} {word}" for word, number in counts.items() if number]
+        if len(told) == 1 and row["rows: holds"]:
+            yield holds_in
+        else:
+            enough = "; one is enough" if row["form"] == "can" else ""
+            yield (f"{holds_in}: " if row["unit"] == MODEL else "") + ", ".join(told) + enough
+
+
+def alone(row: Mapping[Any, Any]) -> str:
+    """What the interval of a comparison says by itself, whoever knew it before."""
+    numbers = [row[name] for name in ("bound", "margin", "low", "high")]
+    return rule.word_of_interval(row["relation"], *numbers)
+
+
+def sample(row: Mapping[Any, Any], shown: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
+    """How many seeds or documents are behind the comparisons of a claim that are `shown`, or layers in their ranges."""
+    if row["verdict"] == rule.UNTESTABLE:
+        return
+    with_interval = [each for each in shown if each["low"] < each["high"]]
+    layers = [int(each["n"]) for each in with_interval if "range over layers" in each["quantity"]]
+    others = [int(each["n"]) for each in with_interval if "range over layers" not in each["quantity"]]
+    if layers and row["unit"] == MODEL:
+        yield f"ranges over {from_to(layers, 'layer')}"
+    if others and row["unit"] in (SEED, MODEL):
+        yield from_to(others, "seed" if row["unit"] == SEED else "document")
 
 
 def plain(row: Mapping[Any, Any]) -> str:
@@ -299,6 +412,13 @@ def column_span(path: str, column: str = "value", **values: object) -> str:
     return span(float(row[column]) for row in rows_of(path, **values))
 
 
+def column_mean(path: str, column: str = "value", **values: object) -> str:
+    """The mean of a column over the rows that have these values. Raises InputError where none has them."""
+    if not (rows := rows_of(path, **values)):
+        raise InputError(f"no row of {path} has {values}")
+    return short(sum(float(row[column]) for row in rows) / len(rows))
+
+
 def page(path: Path, claims: pd.DataFrame, additions: pd.DataFrame, comparisons: pd.DataFrame) -> str:
     """A page in Markdown, from its text."""
     if path.stem == "README":
@@ -311,8 +431,7 @@ def page(path: Path, claims: pd.DataFrame, additions: pd.DataFrame, comparisons:
 def tally(claims: pd.DataFrame) -> dict[str, object]:
     """How many claims there are and what came of them, for the page of counts."""
     doubted = claims["doubted"].astype(bool)
-    words = [word for word in pages.VERDICT_HEADINGS if word in set(claims["verdict"])]
-    meaning = "; ".join(f"*{word.capitalize()}*: {rule.MEANING[word]}" for word in words) + "."
+    meaning = "; ".join(f"*{word.capitalize()}*: {rule.MEANING[word]}" for word in pages.VERDICT_HEADINGS) + "."
     counts = {
         "claims": (~doubted).sum(),
         "doubted": doubted.sum(),
@@ -338,7 +457,7 @@ def keep(results: Path, docs: Path = ROOT / "docs") -> None:
     """Copy what the pages need from a finished run. Raises InputError where a file of it is not there."""
     images = [Path(path) for job in workflow.jobs("all") for path in job.output if OF_PAPER.fullmatch(path)]
     verdicts = [results / f"results/tables/{name}.csv" for name in VERDICT_TABLES]
-    tables = [results / f"results/tables/structural/{name}.csv" for name in TABLES]
+    tables = [results / f"results/tables/{name}.csv" for name in TABLES]
     files = [*verdicts, *tables, *(results / image for image in images)]
     if absent := [path for path in files if not path.is_file()]:
         raise InputError(f"{absent[0]} is not there; build it first: snakemake all")
@@ -368,7 +487,7 @@ def shrink(image: Path, small: Path, largest: tuple[int, int]) -> None:
         small_image = original.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     small.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(small) as partial:
-        palette = small_image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        palette = small_image.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
         palette.save(partial, optimize=True)
 
 

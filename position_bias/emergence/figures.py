@@ -6,7 +6,7 @@ reverse. Tables are tidy and hold one study: no two rows that would share a bar 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -237,7 +237,7 @@ def fig2(tests: pd.DataFrame, evidence: list[pd.DataFrame], level: float) -> Fig
         looks = {depth: depth_look(depth) for depth in places[residual]}
         _grouped_bars(axes, of_panel, "depth", looks)
     left_out = _left_out(grid.values(), gaps)
-    every_look = [depth_look(depth) for depth in sorted({*chain.from_iterable(places.values())})]
+    every_look = [depth_look(depth) for depth in sorted(summaries["depth"].unique())]
     layers = [Patch(color=look.colour, label=look.name) for look in every_look]
     legend(figure, [*layers, *gaps.pale_entry], settings=gaps.settings + left_out)
     for scale, names in gaps.names.items():
@@ -300,8 +300,10 @@ def by_bias(tests: pd.DataFrame, evidence: list[pd.DataFrame], level: float, tas
     summaries = gaps.summaries
     looks = _mask_looks(summaries["mask"])
     (bias,) = summaries["bias"].unique()
-    label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by mask and encoding"
-    figure, row = panels(label, 2.1, _encodings(summaries), y=f"{GAP}\n{DIRECTION}", sharey=True)
+    encodings = _encodings(summaries)
+    by = "mask and encoding" if len(encodings) > 1 else "mask"
+    label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by {by}"
+    figure, row = panels(label, 2.1, encodings, y=f"{GAP}\n{DIRECTION}", sharey=True)
     for encoding, axes in row.items():
         _grouped_bars(axes, gaps.select(encoding=encoding), "mask", looks)
     left_out = _left_out(row.values(), gaps)
@@ -453,7 +455,16 @@ def _say_not_run(axes: Axes, at: ArrayLike) -> None:
     """Say at the top of a panel that nothing was trained for long at these places."""
     for place in np.atleast_1d(at):
         axes.text(
-            place, 1, NOT_RUN, transform=axes.get_xaxis_transform(), ha="center", va="top", size=SMALLEST, color="0.35"
+            place,
+            1,
+            NOT_RUN,
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="top",
+            size=SMALLEST,
+            color="0.35",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            zorder=3,
         )
 
 
@@ -462,7 +473,7 @@ def _left_out(row: Iterable[Axes], gaps: Gaps) -> str:
     with_note = [axes for axes in row if any(text.get_text() == NOT_RUN for text in axes.texts)]
     for low, high, axes in [(*axes.get_ylim(), axes) for axes in with_note]:
         axes.set_ylim(low, high + 0.2 * (high - low))
-    return f"; not run: not for {_iterations_of(gaps.trainings.longest)}" if with_note else ""
+    return f"; not run: no five seeds for {_iterations_of(gaps.trainings.longest)}" if with_note else ""
 
 
 def _gaps_by_depth(axes: Axes, gaps: Gaps, depths: Sequence[int]) -> None:

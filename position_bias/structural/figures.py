@@ -159,7 +159,7 @@ def fig3(profiles: pd.DataFrame) -> Figure:
 
 
 def training(profiles: pd.DataFrame) -> Figure:
-    """Our addition: measured influence, and (b) dashed, before, during and after training.
+    """Our addition: measured influence, and (b) dashed, by step of training.
 
     `profiles` as for `fig1`; each model has a panel with its first training seed; the later, the darker.
     """
@@ -167,7 +167,7 @@ def training(profiles: pd.DataFrame) -> Figure:
     models = {model: seeds(of_model)[0][1] for model, of_model in _by(selection, "model").items()}
     selection = pd.concat(models.values())
     looks = step_looks(selection["checkpoint"])
-    label = "Measured influence and residual-aware rollout before, during and after training"
+    label = f"Measured influence and residual-aware rollout after {_enumerated(looks)} steps of training"
     titles, y = {model: shown_name(model) for model in models}, f"{SHARE}, log scale"
     figure, row = panels(label, 1.9, titles, x="token position", y=y, sharex=True, sharey=True)
     for axes, of_model in zip(row.values(), models.values(), strict=True):
@@ -332,6 +332,11 @@ def step_looks(checkpoints: pd.Series) -> dict[int, Look]:
         int(step): Look(f"step {step:,}", colour, STEP_MARKS[place % len(STEP_MARKS)])
         for place, (step, colour) in enumerate(colours.items())
     }
+
+
+def _enumerated(steps: Iterable[int]) -> str:
+    *front, last = (f"{step:,}" for step in steps)
+    return f"{', '.join(front)} and {last}" if front else last
 
 
 def seeds(table: pd.DataFrame, widths: tuple[float, float] = (BOLD, THIN)) -> list[tuple[float, pd.DataFrame]]:

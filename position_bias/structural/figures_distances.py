@@ -44,6 +44,8 @@ def distances(checks: pd.DataFrame) -> Figure:
     rows = rows.assign(quantity=rows["statistic"].str.removeprefix(LATER))
     text = rows["setting"].str.extract(r"dataset = (?P<dataset>[^;]+)")["dataset"]
     rows = rows.assign(decoder=rows["model"].map(shown_name) + "\n" + text)
+    models = rows["model"].unique().tolist()
+    rows = rows.sort_values("model", key=lambda column: column.map(models.index), kind="stable")
     decoders = list(rows["decoder"].drop_duplicates())
     figure, row = panels(_finding(rows), 0.5 + 0.42 * len(decoders), PANELS, x="difference of distances", sharey=True)
     for quantity, axes in row.items():

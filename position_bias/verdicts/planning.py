@@ -61,8 +61,7 @@ def range_needed(rows: Sequence[Row], unit: str, level: float, strict: float) ->
     of_rows = [units_needed(row, len(rows), level, strict) for row in rows]
     start, end = (max(getattr(row, name) for row in of_rows) for name in ("least", "most"))
     if start > TOO_FAR * max(row[2] for row in rows):
-        times = f"over {TOO_FAR} times as many {unit}"
-        return f"{NEVER}for its spread an effect lies so near its edge that it needs {times}"
+        return f"{NEVER}it would take over {TOO_FAR} times as many {unit}"
     start, end = max(start, LEAST_SEEDS), max(end, LEAST_SEEDS)
     upto = f"more than {MOST_UNITS:,}" if end == np.inf else f"{end:.0f}"
     return f"{start:.0f} {unit}" if start == end else f"{start:.0f} to {upto} {unit}"

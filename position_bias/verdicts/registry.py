@@ -51,7 +51,7 @@ class Claim:
     kind: str  # one of KINDS
     rows: str  # its comparisons with their margins, in words
     published: str = ""  # id of what the paper prints for it, in published/values.csv
-    doubted: bool = False  # the source that it is known from may have doubted it, so that nobody is held to it
+    doubted: bool = False  # the paper may not say so: its source may doubt it, or we read it so; nobody is held to it
     # what would test it, where the default run could not have shown the effect: rows of longer runs alone speak of it
     would_test: str = ""
     question: str = ""  # which an addition answers

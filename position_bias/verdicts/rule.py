@@ -27,13 +27,13 @@ UNDECIDED: Word = "undecided"
 UNTESTABLE: Word = "not testable here"
 ERRATUM = "erratum"  # what FAILS is called of a printed constant, a step of a proof or a released number
 MEANING: Mapping[str, str] = {
-    HOLDS: "as many rows as the claim needs lie beyond their bounds by more than the margin",
-    MOSTLY: "more than half of the rows do, but in some the effect is shown not to exceed the margin",
-    MIXED: "in too many rows the effect is shown not to exceed the margin, and one row at least lies outside it",
-    NO_EFFECT: "every row lies within the margin",
+    HOLDS: "enough comparisons are as the claim says, by more than the margin",
+    MOSTLY: "more than half of the comparisons are as the claim says, but some are shown not to be",
+    MIXED: "too many comparisons are shown not to be as the claim says, and one at least shows an effect",
+    NO_EFFECT: "every comparison is shown to lie within the margin",
     FAILS: "enough comparisons contradict the claim, by more than the margin, that it cannot hold",
-    UNDECIDED: "the intervals leave open which of these is so, or rows are missing",
-    UNTESTABLE: "no row with an interval speaks of the claim at any scale, or no run so far could show the effect",
+    UNDECIDED: "the intervals leave open which of these is so, or comparisons are missing",
+    UNTESTABLE: "no comparison with an interval speaks of it at any scale, or no run so far could show the effect",
     ERRATUM: "a printed constant, a step of a proof or a released number does not hold as it stands",
 }
 WORDS: tuple[Word, ...] = (HOLDS, MOSTLY, MIXED, NO_EFFECT, FAILS, UNDECIDED, UNTESTABLE)

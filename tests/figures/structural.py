@@ -224,7 +224,7 @@ def decisive():
     for claim, network, model, scale in product(("one", "two"), ("b", "c"), ("bloom", "gemma"), ("pretrained", "test")):
         if (claim, network) != ("two", "c"):
             measured, half = rng.uniform(1, 2), 0.0 if claim == "two" else 0.3
-            row = {"claim": claim, "statistic": "ours: first", "network": network, "other": "", "model": model}
+            row = {"claim": claim, "quantity": f"first of ({network}); {model}, 256 tokens", "model": model}
             row |= {"relation": ">", "bound": 0.5, "scale": scale, "measured": measured}
             rows.append(row | {"low": measured - half, "high": measured + half})
     checks, titles = pd.DataFrame(rows), {"two": "The second claim", "none": "No row", "one": "The first claim"}

@@ -50,7 +50,6 @@ OF_FILES = {
     "position_bias/structural/content.py": {"measured"},
     "position_bias/structural/evidence.py": {"measured", "predicted"},
     "position_bias/structural/figures.py": {"measured"},
-    "position_bias/structural/figures_decisive.py": {"other"},
     "position_bias/structural/pretrained.py": {"measured", "replaced"},
     "position_bias/structural/printed_tables.py": {"drawn", "kept", "measured"},
     "position_bias/structural/settings.py": {"replaced"},

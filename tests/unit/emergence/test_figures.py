@@ -7,7 +7,7 @@ from matplotlib.patches import FancyArrowPatch
 from position_bias.emergence import figures, figures_attention
 from position_bias.emergence.figures_attention import ROUNDING_NOTE
 from position_card.drawing import style
-from position_card.drawing.shown import drawn, drawn_in
+from position_card.drawing.shown import drawn_in, names_in
 from position_card.rollout.attention import causal_mask, prefix_mask, sliding_window_mask
 from tests.drawn import assert_saved
 from tests.figures.emergence import both, sinks
@@ -47,16 +47,17 @@ def test_a_place_without_long_training_says_so():
     figure = figures.by_bias(own, [kept], 0.95, {})
     said = [[round(text.get_position()[0], 1) for text in axes.texts] for axes in figure.axes]
     assert said == [[-0.2, 0.8, 1.8], [0, 1, 2]]  # no mask; both masks
-    assert "not run: not for 100,000 iterations" in figure.legends[-1].get_title().get_text().replace("\n", " ")
+    told = figure.legends[-1].get_title().get_text().replace("\n", " ")
+    assert "not run: no five seeds for 100,000 iterations" in told
 
 
 def test_a_figure_and_its_file_say_which_networks_it_draws_at_which_scale(tmp_path):
     own, (kept,) = both(study=["ends"], bias=["ends"], mask=["causal", "none"], encoding=["none"])
     figure = figures.by_bias(own, [kept[kept["mask"] == "none"]], 0.95, {})
-    assert drawn(figure, "short") == [
+    assert names_in(figure, "short") == [
         "paper: gaussian/ends/none/none/depth2",
         "short: gaussian/ends/causal/none/depth2",
         "short: gaussian/ends/none/none/depth2",
     ]
     style.save(figure, tmp_path / "figure.png", run_scale="short")
-    assert drawn_in(tmp_path / "figure.png") == {*drawn(figure, "short")}
+    assert drawn_in(tmp_path / "figure.png") == {*names_in(figure, "short")}

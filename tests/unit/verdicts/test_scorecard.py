@@ -30,7 +30,7 @@ from tests.unit.verdicts.rows import (
     check,
 )
 
-NEAR = "none: for its spread an effect lies so near its edge that it needs over 10 times as many seeds"
+NEAR = "none: it would take over 10 times as many seeds"
 
 
 def judged(*rows, claim=CLAIM, level=0.95):
