@@ -12,7 +12,8 @@ from position_card.measures import replacement
 from position_card.measures.cost import BYTES, PROCESS, cost_in_words, operations_per_second
 from position_card.texts.prompts import PromptSet
 
-TRIAL = 5  # times that the first context of recall is read, to find the cheapest way to ask about it
+LAYOUT = 1.4  # passes that finding the layout takes, once a length
+TRIAL = 3  # times that the first context of recall is read, to find the cheapest way to ask about it
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,15 @@ def cost_of_gradients(
     size, precision = subject.size, subject.precision
     counts = {n: len(prompt_set.tokens) for n, prompt_set in prompts.items()}
     material = listed([f"{count} prompts of {n:,} tokens" for n, count in counts.items()]) + f" of {text}"
-    operations, logits = 0.0, 2 * max(prompts) * size.vocabulary  # of all tokens of a prompt, twice
-    needed = [PROCESS + (size.parameters + logits) * BYTES[precision]]
+    head = 2 * size.width * size.vocabulary  # operations of a token, which all tokens have for their loss
+    operations, needed = 0.0, []
     for n, count in counts.items():
         cost = size.pass_cost(n, precision, recomputed=recomputed)
         memory = size.memory(n, at_once[n], precision, recomputed=recomputed)
         if cost is None or memory is None:
             return Cost(material, None, None)
         needed.append(memory)
-        head = 2 * size.width * size.vocabulary  # which all tokens have, for the loss
-        operations += count * (cost.operations + n * (_forward(subject, n) + head))
+        operations += (count + LAYOUT) * cost.operations + count * n * head
     return Cost(material, max(needed), operations / operations_per_second(subject.device, precision))
 
 

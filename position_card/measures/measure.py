@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, log
 from position_card.measures import kernels, passes, quantities
 from position_card.measures.passes import Resumption, Tally
 from position_card.measures.recency import FIRST_ROW
 from position_card.models import families
 from position_card.models.opening import longest
 from position_card.probe import capture, forward
-from position_card.probe.layout import Layout, find_layout, first_of, hooked, stream_of, tolerance, weights_of
+from position_card.probe.layout import Layout, find_layout, first_of, hooked, is_close, stream_of, tolerance, weights_of
 from position_card.probe.long_layout import find_long_layout
 from position_card.probe.streaming import LONG, Listener, Streaming
 from position_card.rollout.attention import Array
@@ -141,13 +141,14 @@ class _Record:
     def measure_batch(self, tokens: Tensor) -> None:
         """Measure a batch of prompts [B, n]."""
         self.listens, latest = True, min(LOSS_TOKENS, self.n - 1)
-        if self.quantities.influence:
-            influence, losses = quantities.influence_and_loss(self.model, tokens, latest, self.quantities.target)
-            self.tally.add_prompts("influence", influence)
-        else:
-            losses = quantities.loss(self.model, tokens, latest)
-        if self.quantities.losses_from is not None:
-            by_position = quantities.losses(self.model, tokens, self.quantities.losses_from)
+        with forward.collecting_states(self.model) as states:
+            if self.quantities.influence:
+                influence, losses = quantities.influence_and_loss(self.model, tokens, latest, self.quantities.target)
+                self.tally.add_prompts("influence", influence)
+            else:
+                losses = quantities.loss(self.model, tokens, latest)
+        if (first := self.quantities.losses_from) is not None:
+            by_position = losses_by_position(self.model, tokens, first, states, losses, latest)
             self.tally.add_prompts("losses", by_position)
             losses = by_position.mean(-1)
         self.tally.add_prompts("loss", losses)
@@ -328,6 +329,23 @@ class _Record:
                 vectors = mean("query", place), mean("key", place)
                 estimates["rotary"].append(kernels.rotary_kernel(*vectors, layer.scaling, self.n, layer.rotation))
         return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in estimates.items()}
+
+
+def losses_by_position(
+    model: PreTrainedModel, tokens: Tensor, first: int, states: list[forward.States], latest_losses: Tensor, latest: int
+) -> Tensor:
+    """Return `quantities.losses`, from the states of a pass where its losses of the `latest` tokens follow from them.
+
+    These are `latest_losses` [B], means over the tokens. Otherwise the model passes once more.
+    """
+    try:
+        losses = quantities.losses_of_states(model, tokens, first, *states)
+        if is_close(losses[:, -latest:].mean(-1), latest_losses):
+            return losses
+        log.info("losses take a pass of their own: the head alone gives others")
+    except passes.UNABLE as error:
+        log.info("losses take a pass of their own: the head cannot be asked alone (%r)", error)
+    return quantities.losses(model, tokens, first)
 
 
 def _distance_sums(attention: Tensor) -> Tensor:

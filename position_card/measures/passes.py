@@ -17,6 +17,7 @@ from position_card.core.runtime import InputError, log, out_of_memory, progress
 
 MORE_GPUS = "give the model more GPUs (gpus)"
 SAME_PREDICTION = 1e-5  # total variation that rounding may leave between predictions, with a kept prefix and without
+UNABLE = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)  # to take a short cut
 
 Floats = NDArray[np.float32]
 
@@ -163,7 +164,7 @@ def reuses(
     anew = predict_anew()
     try:
         continued = predict_from_prefix()
-    except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+    except UNABLE as error:
         log.info("%s %s: the model cannot go on from a prefix (%s)", pass_name, otherwise, error)
         return False
     agrees = float((continued - anew).abs().sum(-1).max()) / 2 < SAME_PREDICTION

@@ -68,6 +68,18 @@ def loss(model: PreTrainedModel, tokens: Tensor, latest: int) -> Tensor:
 
 
 @torch.no_grad()
+def losses_of_states(model: PreTrainedModel, tokens: Tensor, first: int, states: forward.States) -> Tensor:
+    """Return the `losses` of prompts whose hidden states below the head are known, POSITIONS tokens at a time."""
+    parts = []
+    for begin in range(first, tokens.shape[1], POSITIONS):
+        targets = tokens[:, begin : begin + POSITIONS]
+        positions = slice(begin - 1, begin - 1 + targets.shape[1])
+        logits = forward.logits_of_states(model, tokens, states, positions).float()
+        parts.append(cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets))
+    return torch.cat(parts, 1)
+
+
+@torch.no_grad()
 def losses(model: PreTrainedModel, tokens: Tensor, first: int) -> Tensor:
     """Return the cross entropy of each token from `first` on, given all before it, in nats: [B, n] -> [B, n - first].
 

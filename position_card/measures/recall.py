@@ -179,7 +179,8 @@ def _way(model: PreTrainedModel, context: Tensor, cue: int) -> Way:
 
     def answers(way: Way) -> Tensor:
         reader = _Reader(model, context, way)
-        reader.after(questions, len(questions))  # which changes no answer to the next ones
+        if way != "anew":
+            reader.after(questions, len(questions))  # which changes no answer to the next ones
         return reader.after(questions, len(questions))
 
     if reuses(partial(answers, "anew"), partial(answers, "packed"), "every question", "passes by itself"):

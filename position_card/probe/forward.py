@@ -7,12 +7,15 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
+
+States: TypeAlias = Any  # what the module below a head yields: a ModelOutput or tuple, first the states [B, n, width]
 
 
 def device(model: PreTrainedModel) -> torch.device:
@@ -35,6 +38,43 @@ def last_logits(model: PreTrainedModel, inputs: Tensor, count: int) -> Tensor:
     args, arguments = _arguments(inputs)
     logits: Tensor = model(*args, **arguments, use_cache=False, logits_to_keep=count).logits
     return logits[:, -count:]
+
+
+@contextmanager
+def collecting_states(model: PreTrainedModel) -> Iterator[list[States]]:
+    """Collect what the module below the head yields in every pass of a model while the context is open.
+
+    Nothing is collected of a model that has no such module.
+    """
+    states: list[States] = []
+    decoder = model.get_decoder()
+    if decoder is model:
+        yield states
+        return
+    handle = decoder.register_forward_hook(lambda _module, _args, out: states.append(_like(out, out[0].detach())))
+    try:
+        yield states
+    finally:
+        handle.remove()
+
+
+def logits_of_states(model: PreTrainedModel, tokens: Tensor, states: States, positions: slice) -> Tensor:
+    """Return the logits [B, p, V] that a model gives at some `positions`, where the module below its head yields these.
+
+    The model itself turns the `states` of the `tokens`, int64 [B, n], into logits; nothing below its head runs.
+    """
+    decoder = model.get_decoder()
+    compute, output = decoder.forward, _like(states, states[0][:, positions])
+    decoder.forward = lambda *_args, **_arguments: output
+    try:
+        return last_logits(model, tokens[:, positions], output[0].shape[1])
+    finally:
+        decoder.forward = compute
+
+
+def _like(out: States, states: Tensor) -> States:
+    """Return an output of the same type as `out`, of these hidden states alone."""
+    return (states,) if isinstance(out, tuple) else type(out)(last_hidden_state=states)
 
 
 @torch.no_grad()

@@ -62,14 +62,11 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     """
     model.eval()
     received, logits = _unwatched(model, tokens)
-    embeddings = model.get_input_embeddings()(tokens)
-    with _passing(model, "embeddings in place of tokens"):
-        logits_of_embeddings = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
-    if not is_close(logits_of_embeddings, logits):
-        raise refusal(model, "its logits are others where its embeddings are given in place of tokens")
     proof = _Proof(model, tokens.shape[1])
     with proof.watching(_blocks(model, list(received)), list(received)):
-        logits_with_hooks = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
+        logits_with_hooks = _logits_of_embeddings(model, tokens)
+    if not is_close(logits_with_hooks, logits) and not is_close(_logits_of_embeddings(model, tokens), logits):
+        raise refusal(model, "its logits are others where its embeddings are given in place of tokens")
     _require_unchanged(model, "the logits of its prediction", logits_with_hooks, logits)
     for place, unwatched in enumerate(received.values(), start=1):
         quantity = f"the attention that tokens receive in layer {place}"
@@ -137,11 +134,21 @@ def _unwatched(model: PreTrainedModel, tokens: Tensor) -> tuple[dict[nn.Module, 
     return received, logits
 
 
+def _logits_of_embeddings(model: PreTrainedModel, tokens: Tensor) -> Tensor:
+    """Return the last logits of the model where it is given the embeddings of tokens in their place."""
+    embeddings = model.get_input_embeddings()(tokens)
+    with _passing(model, "embeddings in place of tokens"):
+        logits: Tensor = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1).logits[:, -1]
+    return logits
+
+
 @contextmanager
 def _passing(model: PreTrainedModel, argument: str) -> Iterator[None]:
     """Make an InputError of whatever goes wrong in a model that is given an `argument`, except for want of memory."""
     try:
         yield
+    except InputError:
+        raise
     except Exception as error:
         if out_of_memory(error):
             raise

@@ -1,8 +1,9 @@
 """The layout of a model for prompts so long that its attention is streamed.
 
 It is found and proved on the first tokens of a prompt, as that of any prompt. On these tokens, streamed attention must
-give the logits of the model's own, and the gradients. Windows and rotations are then read at the whole length, from one
-forward pass in which every module tries on this prompt how its attention is streamed.
+give the logits of the model's own, and, where layers are computed again, its gradients. Windows and rotations are then
+read at the whole length, from one forward pass in which every module tries on this prompt how its attention is
+streamed.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from position_card.probe.layout import IRREGULAR, Layout, find_layout, hooked, i
 from position_card.probe.rotation import QueryKey, Rotation
 from position_card.probe.streaming import Streaming
 
-PROVED = 512  # tokens on which the layout is proved
+PROVED = 256  # tokens on which the layout is proved: two blocks of rows
 GRADIENT = 10  # times the tolerance of what is computed forwards: sums are longer
 
 
@@ -39,10 +40,9 @@ def find_long_layout(model: PreTrainedModel, streaming: Streaming, tokens: Tenso
 
 def _fault(model: PreTrainedModel, streaming: Streaming, layout: Layout, tokens: Tensor) -> str | None:
     """Say why attention cannot be streamed, as tried on a few tokens; None where it can."""
-    with forward.recomputing([layer.block for layer in layout.layers]):
-        logits, gradient = _differentiated(model, tokens)
-        with streaming.attending(shortest=1):
-            streamed_logits, streamed_gradient = _differentiated(model, tokens)
+    logits, gradient = _differentiated(model, tokens)
+    with forward.recomputing([layer.block for layer in layout.layers]), streaming.attending(shortest=1):
+        streamed_logits, streamed_gradient = _differentiated(model, tokens)
     n = tokens.shape[1]
     if any((layer.attention, n) not in streaming.ways for layer in layout.layers):
         return "not all of its layers use the attention interface of transformers"

@@ -1,5 +1,6 @@
 """The measuring pass against an independent reading of the same models: their weights, hidden states and attentions."""
 
+import logging
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,8 +15,10 @@ from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.quantities import loss
 from position_card.measures.recency import recency
 from position_card.models import families, opening
+from position_card.probe import forward
 from tests import small_decoders
 from tests.refusals import refused
+from tools import decoders
 
 LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
 FAMILIES = small_decoders.WITH_ALIBI
@@ -125,6 +128,37 @@ def test_losses_of_all_tokens_are_logarithms_of_their_probabilities(read, prompt
     np.testing.assert_allclose(found.losses, -right[:, first - 1 :], atol=1e-5)
     np.testing.assert_allclose(found.loss, -right[:, first - 1 :].mean(1), atol=1e-5)
     assert read["measured"].losses is None
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "cohere2", "opt", "gpt2", "bloom", "qwen3_moe"])
+def test_losses_come_from_the_pass_of_influence(name, prompts, monkeypatch):
+    """A soft cap and a factor of the logits are the model's own; blocks of positions do not divide the prompt."""
+    expected = quantities.losses(decoders.small(name), torch.from_numpy(prompts), 1)
+    monkeypatch.setattr(quantities, "POSITIONS", 5)
+    monkeypatch.setattr(quantities, "losses", None)  # the pass of its own
+    found = measure_decoder(decoders.small(name), prompts, 2 * N, quantities=Quantities(losses_from=1))
+    np.testing.assert_allclose(found.losses, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("fault", ["other states", "no states", "an error"])
+def test_losses_take_a_pass_where_the_head_gives_others(read, prompts, fault, monkeypatch, caplog):
+    asked = Quantities(influence=False, losses_from=2)
+    expected = quantities.losses(read["model"], torch.from_numpy(prompts), 2)
+
+    def spoilt(model, tokens, states, positions):
+        if fault == "an error":
+            raise IndexError
+        return original(model, tokens, (1.01 * states[0],), positions)
+
+    original = forward.logits_of_states
+    if fault == "no states":
+        monkeypatch.setattr(type(read["model"]), "get_decoder", lambda model: model)
+    else:
+        monkeypatch.setattr(forward, "logits_of_states", spoilt)
+    with caplog.at_level(logging.INFO):
+        found = measure_decoder(read["model"], prompts, 2 * N, quantities=asked)
+    assert "losses take a pass of their own" in caplog.text
+    np.testing.assert_allclose(found.losses, expected, atol=1e-5)
 
 
 def test_prompts_keep_their_documents(read, prompts):
