@@ -54,6 +54,7 @@ PLANS = [  # of the page whose other commands are run by tests/slurm and test_wh
     if command.startswith("snakemake") and command.partition("#")[0].rstrip().endswith("-n")
 ]
 ASKED = {  # what a plan must ask for, by what its command has
+    "emergence --cores 8": ["runtime=1440, gpu=1\n"],
     "emergence --workflow-profile": ["runtime=1440, slurm_partition=gpu, gpu=1\n"],
     "available.yaml ~/limits.yaml": [
         "runtime=720, slurm_partition=gpu, gpu=1\n",
@@ -68,7 +69,7 @@ ASKED = {  # what a plan must ask for, by what its command has
 
 
 def test_the_page_has_plans_for_a_cluster_and_the_papers_scale():
-    assert len(PLANS) == 10
+    assert len(PLANS) == 11
     assert all(any(key in command for command in PLANS) for key in ASKED)
 
 
