@@ -95,8 +95,8 @@ def measure(
         seed,
     )
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
-        given, template = [texts] if isinstance(texts, str) else texts, partial(opening.template_of, tokenizer)
-        card_plan = plan_card(subject, given, options, text, "in memory", template)
+        documents, template = [texts] if isinstance(texts, str) else texts, partial(opening.template_of, tokenizer)
+        card_plan = plan_card(subject, documents, options, text, "in memory", template)
         return Card(measure_card(card_plan, decoder), replicates, level, seed)
 
 
@@ -142,14 +142,14 @@ def documents(
         InputError: A model, a tokenizer or records cannot be measured; one line says why, and the remedy.
     """
     if isinstance(records, str):
-        given, origin = read_records(records), records
+        record_set, origin = read_records(records), records
     else:
-        given, origin = records_of(enumerate(records, start=1)), "in memory"
+        record_set, origin = records_of(enumerate(records, start=1)), "in memory"
     options = DocumentsOptions(rotate, generate, prefix, plain, seed)
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
         template = opening.template_of(tokenizer)
         return measure_planned_documents(
-            plan_documents(subject, given, template, options, text, {"records": origin}), decoder
+            plan_documents(subject, record_set, template, options, text, {"records": origin}), decoder
         )
 
 

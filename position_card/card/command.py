@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
 
-REFUSED, FAILED, INTERRUPTED, UNREAD = 2, 1, 130, 141  # exit statuses; the last one is that of a broken pipe
+REFUSED, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141  # exit statuses; the last one is that of a broken pipe
 FAULT = "fault.txt"  # in the folder of a card: the traceback of an unexpected fault
 SHORTEST = 9  # tokens of a prompt
 FEWEST = 8  # prompts
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 stream.flush()
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        return UNREAD
+        return BROKEN_PIPE
 
 
 def _main(arguments: Sequence[str] | None) -> int:
@@ -192,18 +192,18 @@ def _run(typed: argparse.Namespace) -> int:
         _require_gpus(typed.gpus, typed.device)
     for model in models:
         if model.kind == "path" and (typed.out / model.name).resolve() == model.path.resolve():
-            raise InputError(f"the card of {model.given} would be put among its files; give another folder (--out)")
+            raise InputError(f"the card of {model.argument} would be put among its files; give another folder (--out)")
     text = cache(partial(_text, typed.text))
     records = _records(typed)
     cards: dict[str, Card] = {}  # by the name of their folder
-    found: list[dict[str, Any]] = []  # of records
+    statistics: list[dict[str, Any]] = []  # of records
     failed = False
     for model in sources.with_copies(models, typed.untrained):
         try:
             if records is None:
                 cards |= _cards(model, text, typed)
             else:
-                found += _documents(model, records, typed)
+                statistics += _documents(model, records, typed)
         except RefusedError:
             raise
         except BrokenPipeError:
@@ -217,7 +217,7 @@ def _run(typed: argparse.Namespace) -> int:
     if len(cards) > 1:
         _pages_together(cards, models, steps, typed)
     if typed.json:
-        print(json.dumps([*found, *(_statistics(card) for card in cards.values())], indent=2))
+        print(json.dumps([*statistics, *(_statistics(card) for card in cards.values())], indent=2))
     return FAILED if failed else 0
 
 
@@ -241,15 +241,19 @@ def _pages_together(
 def _fault(model: Source, error: Exception, file: Path) -> InputError:
     """Write the traceback of what nobody expected into a file; returns the line that says so."""
     if runtime.out_of_memory(error):
-        return InputError(f"out of memory with model {model.given}; give it a shorter text or a machine that has more")
-    where = f"its traceback is in {file}"
+        return InputError(
+            f"out of memory with model {model.argument}; give it a shorter text or a machine that has more"
+        )
+    traceback_note = f"its traceback is in {file}"
     try:
         with runtime.whole_file(file) as partial:
             partial.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     except InputError as unwritten:
-        where = f"its traceback has no place, since {unwritten}"
+        traceback_note = f"its traceback has no place, since {unwritten}"
     reason = " ".join(f"{type(error).__name__}: {error}".split())
-    return InputError(f"model {model.given}: an unexpected fault ({reason:.200}); {where}; please report it")
+    return InputError(
+        f"model {model.argument}: an unexpected fault ({reason:.200}); {traceback_note}; please report it"
+    )
 
 
 def _require_gpus(count: int, device: str | None) -> None:
@@ -282,7 +286,7 @@ def _text(typed: str) -> Text:
     try:
         text = sources.source(typed, corpus.TEST_SHARE)
         documents, origin = texts.read_documents(text)
-        return list(texts.first_characters(texts.CHARACTERS, documents)), text.shown, origin
+        return list(texts.first_characters(texts.CHARACTERS, documents)), text.label, origin
     except InputError as error:
         raise RefusedError(str(error)) from error
 
@@ -357,8 +361,8 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     from position_card.card.measuring import THOROUGH, CardOptions, plan_card
     from position_card.models import opening
 
-    counts = {"prompts": typed.prompts, "replace": typed.replace, "recall": typed.recall}
-    asked = {name: count for name, count in counts.items() if count is not None}
+    arguments = {"prompts": typed.prompts, "replace": typed.replace, "recall": typed.recall}
+    counts = {name: count for name, count in arguments.items() if count is not None}
     options = CardOptions(
         tuple(typed.lengths),
         tokens_per_batch=typed.tokens_per_batch,
@@ -367,7 +371,7 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
         seed=typed.seed,
         questions=not typed.no_questions,
         plain=typed.plain,
-        **{**(THOROUGH if typed.thorough else {}), **asked},
+        **{**(THOROUGH if typed.thorough else {}), **counts},
     )
     template = partial(opening.chat_template, typed.tokenizer or place)
     plan = plan_card(subject, documents, options, text_name, origin, template)
@@ -386,14 +390,14 @@ def _statistics(card: "Card") -> dict[str, Any]:
     return {"model": card.name, "text": card.text, "questions": answers, "statistics": table}
 
 
-def _least(least: int, most: int = sys.maxsize) -> Any:
-    """Return a type of whole numbers for a parser, which are at least `least` and at most `most`."""
+def _least(least: int, greatest: int = sys.maxsize) -> Any:
+    """Return a type of whole numbers for a parser, which are at least `least` and at most `greatest`."""
 
     def number(typed: str) -> int:
         if (value := int(typed)) < least:
             raise argparse.ArgumentTypeError(f"{value} is less than {least}")
-        if value > most:
-            raise argparse.ArgumentTypeError(f"{value} is more than {most}")
+        if value > greatest:
+            raise argparse.ArgumentTypeError(f"{value} is more than {greatest}")
         return value
 
     return number

@@ -40,15 +40,15 @@ def cost_of_gradients(
     counts = {n: len(prompt_set.tokens) for n, prompt_set in prompts.items()}
     material = listed([f"{count} prompts of {n:,} tokens" for n, count in counts.items()]) + f" of {text}"
     head = 2 * size.width * size.vocabulary  # operations of a token, which all tokens have for their loss
-    operations, needed = 0.0, []
+    operations, memories = 0.0, []
     for n, count in counts.items():
         cost = size.pass_cost(n, precision, recomputed=recomputed)
         memory = size.memory(n, at_once[n], precision, recomputed=recomputed)
         if cost is None or memory is None:
             return Cost(material, None, None)
-        needed.append(memory)
+        memories.append(memory)
         operations += (count + LAYOUT) * cost.operations + count * n * head
-    return Cost(material, max(needed), operations / operations_per_second(subject.device, precision))
+    return Cost(material, max(memories), operations / operations_per_second(subject.device, precision))
 
 
 def cost_of_replacement(subject: Subject, count: int, n: int, text: str) -> Cost:

@@ -26,11 +26,11 @@ def training_run(table: pd.DataFrame, run: str, text: str) -> Figure:
     `table` has the columns step, variant, statistic, value, low and high. What has no value, as recall too near to
     chance, is not drawn.
     """
-    known = table[table["value"].notna()]
-    shown = {
+    finite = table[table["value"].notna()]
+    rows_by_measure = {
         measure: rows
         for measure, statistics in STATISTICS.items()
-        if len(rows := known[(known["variant"] == measure) & known["statistic"].isin(statistics)])
+        if len(rows := finite[(finite["variant"] == measure) & finite["statistic"].isin(statistics)])
     }
     titles = {"first": "first over middle", "last": "last over middle"}
     settings: dict[str, Any] = {"x": "training step", "y": "times the middle", "sharex": True}
@@ -38,24 +38,26 @@ def training_run(table: pd.DataFrame, run: str, text: str) -> Figure:
     figure, axes_of = panels(title, 2.2, titles, **settings)
     for place, axes in enumerate(axes_of.values()):
         axes.axhline(1.0, **LEVEL)
-        ends = pd.concat(rows[rows["statistic"] == STATISTICS[measure][place]] for measure, rows in shown.items())
+        ends = pd.concat(
+            rows[rows["statistic"] == STATISTICS[measure][place]] for measure, rows in rows_by_measure.items()
+        )
         for _, look, rows in curves(ends, "variant", MEASURES):
             axes.vlines(rows["step"], rows["low"], rows["high"], color=look.colour, linewidth=0.8)
             axes.plot(rows["step"], rows["value"], **line_with_marks(look, range(len(rows))))
         _scales(axes, table["step"], ends)
-    legend(figure, below=[MEASURES[measure].entry() for measure in shown])
+    legend(figure, below=[MEASURES[measure].entry() for measure in rows_by_measure])
     return figure
 
 
-def _scales(axes: Axes, steps: Iterable[int], shown: pd.DataFrame) -> None:
+def _scales(axes: Axes, steps: Iterable[int], rows: pd.DataFrame) -> None:
     """Let the axes have all numbers in view: weights on a logarithmic one, and steps where they lie far apart."""
-    ordered = np.unique([*steps])
-    after = ordered[ordered > 0]
+    distinct_steps = np.unique([*steps])
+    after = distinct_steps[distinct_steps > 0]
     if after[-1] >= FAR * after[0]:
         axes.set_xscale("symlog", linthresh=after[0])
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_yscale("log")
-    lowest = shown["low"].where(shown["low"] > 0, shown["value"].where(shown["value"] > 0)).min()
-    axes.set_ylim(0.8 * min(lowest, 1.0), 1.25 * max(shown["high"].max(), 1.0))
+    lowest = rows["low"].where(rows["low"] > 0, rows["value"].where(rows["value"] > 0)).min()
+    axes.set_ylim(0.8 * min(lowest, 1.0), 1.25 * max(rows["high"].max(), 1.0))
     log_ticks(axes.yaxis)

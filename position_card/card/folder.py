@@ -34,12 +34,12 @@ def card_in(folder: Path, plan: CardPlan, place: Path, *, force: bool) -> Card:
     Raises InputError where it cannot be measured, and RefusedError where the folder was measured with other settings,
     or is damaged.
     """
-    asked = plan.questions.facts if plan.questions else {}
-    records = {"records": [asked.get("sha256"), asked.get("template")]}
+    question_facts = plan.questions.facts if plan.questions else {}
+    records = {"records": [question_facts.get("sha256"), question_facts.get("template")]}
     settings = _settings(plan.subject, place, {**vars(plan.options), "text": plan.facts["read"], **records})
     if force or not (folder / MEASUREMENTS).exists():
         plan = replace(plan, facts={**plan.facts, SETTINGS: settings})
-        measurements = measuring.open_and_measure_card(plan, place, folder / UNFINISHED, measuring.EVERY, settings)
+        measurements = measuring.open_and_measure_card(plan, place, folder / UNFINISHED, measuring.INTERVAL, settings)
         Card(measurements, seed=plan.options.seed).save_measurements(folder)
         shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
     try:
@@ -64,10 +64,10 @@ def documents_in(folder: Path, plan: DocumentsPlan, place: Path, *, force: bool)
     file = folder / "documents.json"
     if force or not file.exists():
         plan = replace(plan, facts={**plan.facts, SETTINGS: settings})
-        subject, kept = plan.subject, folder / UNFINISHED / "records.safetensors"
+        subject, progress_file = plan.subject, folder / UNFINISHED / "records.safetensors"
         require_room(subject.name, plan.bytes, subject.placed, recomputed=True, precision=subject.precision)
-        with measurable(subject.opened(place, plan.options.seed, folder)) as decoder:
-            documents_measuring.measure_planned_documents(plan, decoder, kept, settings).save(folder)
+        with measurable(subject.open(place, plan.options.seed, folder)) as decoder:
+            documents_measuring.measure_planned_documents(plan, decoder, progress_file, settings).save(folder)
         shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
     try:
         statistics: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

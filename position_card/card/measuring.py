@@ -39,7 +39,7 @@ from position_card.texts.records import read_records
 from position_card.texts.tokens import TokenIds
 
 GRADIENTS = "gradients"  # with lambda, attention and losses
-EVERY = 8  # prompts, after which a measurement is kept
+INTERVAL = 8  # prompts, after which a measurement is kept
 # How much is measured where nothing else is asked for
 PROMPTS = 32  # of each length
 REPLACEMENT_PROMPTS = 8  # of the longest, whose tokens are replaced
@@ -113,8 +113,8 @@ class CardPlan:
     @property
     def bytes(self) -> float | None:
         """About how many bytes of memory the measurement takes; None where a pass cannot be counted."""
-        needed = [cost.bytes for cost in self.costs.values() if cost.bytes is not None]
-        return max(needed) if len(needed) == len(self.costs) else None
+        memories = [cost.bytes for cost in self.costs.values() if cost.bytes is not None]
+        return max(memories) if len(memories) == len(self.costs) else None
 
     def announce(self) -> None:
         """Tell the user, before the work, what is measured, what each part takes, and what is left out."""
@@ -122,8 +122,8 @@ class CardPlan:
         self.subject.announce("it", self.bytes, sum(seconds) if len(seconds) == len(self.costs) else None)
         for measure, cost in self.costs.items():
             announce(f"- {measure}: {cost}")
-        for measure, why in self.omissions.items():
-            announce(f"- without {measure}: {why}")
+        for measure, reason in self.omissions.items():
+            announce(f"- without {measure}: {reason}")
 
 
 def plan_card(
@@ -219,10 +219,12 @@ def _questions(
         return None, "they are not wanted"
     if subject.untrained is not None:
         return None, "random weights know no answer"
-    asked = DocumentsOptions(plain=options.plain, seed=options.seed, places=questions.PLACES)
+    question_options = DocumentsOptions(plain=options.plain, seed=options.seed, places=questions.PLACES)
     sources = {"records": questions.ORIGIN}
     try:
-        plan = plan_documents(subject, read_records(questions.FILE), template(), asked, questions.NAME, sources)
+        plan = plan_documents(
+            subject, read_records(questions.FILE), template(), question_options, questions.NAME, sources
+        )
     except InputError as error:
         return None, str(error)
     return replace(plan, facts={**plan.facts, "told by": questions.TOLD_BY}), ""
@@ -250,19 +252,19 @@ def _contexts(
     return Contexts(words, token_ids), ""
 
 
-def open_and_measure_card(plan: CardPlan, place: Path, folder: Path, every: int, run: object) -> Measurements:
+def open_and_measure_card(plan: CardPlan, place: Path, folder: Path, interval: int, run: object) -> Measurements:
     """Open the model at the place of a plan, and measure it as `measure_card` does.
 
     Raises InputError where there is too little memory, before weights are read.
     """
     subject, recomputed = plan.subject, plan.options.activation_checkpointing
     require_room(subject.name, plan.bytes, subject.placed, recomputed=recomputed, precision=subject.precision)
-    with measurable(subject.opened(place, plan.options.seed, folder)) as decoder:
-        return measure_card(plan, decoder, folder, every, [run, subject.untrained, subject.placed])
+    with measurable(subject.open(place, plan.options.seed, folder)) as decoder:
+        return measure_card(plan, decoder, folder, interval, [run, subject.untrained, subject.placed])
 
 
 def measure_card(
-    plan: CardPlan, model: PreTrainedModel, folder: Path | None = None, every: int = EVERY, run: object = None
+    plan: CardPlan, model: PreTrainedModel, folder: Path | None = None, interval: int = INTERVAL, run: object = None
 ) -> Measurements:
     """Measure an open `model` as planned.
 
@@ -275,8 +277,8 @@ def measure_card(
         opening.require_known_tokens(tokens, model, plan.subject.name)
     settings = [run, vars(plan.options), plan.subject.precision, transformers.__version__]
 
-    def resumption(name: str, n: int, every: int) -> Resumption | None:
-        return Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None
+    def resumption(name: str, n: int, interval: int) -> Resumption | None:
+        return Resumption(folder / f"{name}.safetensors", [*settings, n], interval) if folder else None
 
     lengths = {
         n: measure_decoder(
@@ -286,7 +288,7 @@ def measure_card(
             documents=prompt_set.documents,
             quantities=Quantities(target=plan.target, losses_from=max(1, len(plan.subject.before))),
             activation_checkpointing=plan.options.activation_checkpointing,
-            resumption=resumption(f"n{n}", n, every),
+            resumption=resumption(f"n{n}", n, interval),
             section=None,
         )
         for n, prompt_set in plan.prompts.items()
@@ -327,9 +329,9 @@ def _answers(
     """Ask the built-in questions; or say what keeps a model from that, such as tokens that it does not know."""
     if plan.questions is None:
         return None, {}
-    kept = folder / f"{QUESTIONS}.safetensors" if folder else None
+    progress_file = folder / f"{QUESTIONS}.safetensors" if folder else None
     try:
-        answers = measure_planned_documents(plan.questions, model, kept, run)
+        answers = measure_planned_documents(plan.questions, model, progress_file, run)
     except InputError as error:
         announce(f"{plan.subject.name}: the built-in questions are left out: {error}")
         return None, {QUESTIONS: str(error)}
@@ -341,6 +343,6 @@ def _replacement_effects(plan: CardPlan, model: PreTrainedModel, n: int) -> Repl
     prompts = plan.prompts[n].tokens[: plan.replacement_prompts]
     positions = replacement.chosen_positions(n, len(plan.subject.before))
     windows = [slice(position, position + 1) for position in positions]
-    others = replacement.donors(prompts, 1, seed(plan.options.seed, "card", "replaced", n))
-    effects = replacement.responses(model, prompts, windows, others, [1.0], plan.at_once[n]).total_variation[..., 0, 0]
+    donors = replacement.donors(prompts, 1, seed(plan.options.seed, "card", "replaced", n))
+    effects = replacement.responses(model, prompts, windows, donors, [1.0], plan.at_once[n]).total_variation[..., 0, 0]
     return ReplacementEffects(n, tuple(positions), effects)

@@ -16,10 +16,10 @@ from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 FILE = str(resources.files("position_card.texts").joinpath("questions.jsonl"))
 NAME, ORIGIN = "built-in facts", "built in: plain invented facts in English"
 TOLD_BY = "these questions"  # in the sentence that decides
-DECIDED = ("Put", "Don't put", "Order matters little")  # begin a sentence that says where documents belong
+DECISIONS = ("Put", "Don't put", "Order matters little")  # begin a sentence that says where documents belong
 PLACES = 3  # at which the document stands that holds the answer
 PAGE = "questions.md"  # beside the page of the card
-OWN = "`position-card MODEL --documents FILE.jsonl`"
+COMMAND = "`position-card MODEL --documents FILE.jsonl`"
 SECTION = """\
 ## Where the answer stands
 
@@ -40,18 +40,18 @@ def headline(answers: Documents) -> str:
     return (
         f"**{answers.decision}** This is of {NAME}: {records} in English, each with {documents} invented facts of a "
         f"sentence, in prompts of up to {facts['longest']:,} tokens. Longer prompts and other documents can have "
-        f"another order, so ask your own: {OWN}."
+        f"another order, so ask your own: {COMMAND}."
     )
 
 
 def title(answers: Documents) -> str:
     """Return what the sentence that decides says first, for a title; nothing where these questions do not decide."""
-    told, colon, _ = answers.decision.partition(":")
-    if not colon or not told.startswith(DECIDED):
+    decision, colon, _ = answers.decision.partition(":")
+    if not colon or not decision.startswith(DECISIONS):
         return ""
     if "is not told apart" in answers.decision:
-        told = "Put key documents first or last"
-    return f"{told[0].lower()}{told[1:]} ({counted(answers.table['record'].nunique(), 'built-in question')})"
+        decision = "Put key documents first or last"
+    return f"{decision[0].lower()}{decision[1:]} ({counted(answers.table['record'].nunique(), 'built-in question')})"
 
 
 def ratios_of_ends(answers: Documents) -> pd.DataFrame:
@@ -65,9 +65,11 @@ def ratios_of_ends(answers: Documents) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["estimator", "variant", "statistic", "value", "low", "high"])
 
 
-def headline_without(why: str) -> str:
+def headline_without(reason: str) -> str:
     """Return what stands there where the questions were not asked."""
-    return f"The built-in questions were not asked: {why}. Where documents belong in your own prompts says {OWN}."
+    return (
+        f"The built-in questions were not asked: {reason}. Where documents belong in your own prompts says {COMMAND}."
+    )
 
 
 def section(answers: Documents) -> str:

@@ -63,8 +63,8 @@ class PlaceStatistics:
     @cached_property
     def ratios(self) -> dict[str, Interval]:
         """First and last over the middle: geometric means over records, whose intervals hold together."""
-        both = 1 - (1 - LEVEL) / len(ENDS)
-        return {end: _geometric(self._against_middle(self.log_probability)[end], both) for end in ENDS}
+        level = 1 - (1 - LEVEL) / len(ENDS)
+        return {end: _geometric(self._against_middle(self.log_probability)[end], level) for end in ENDS}
 
     @property
     def ratios_by_token(self) -> dict[str, Interval]:

@@ -37,24 +37,24 @@ class RefusedError(InputError):
 class Source:
     """Where a model or a text comes from."""
 
-    given: str  # as it was typed
+    argument: str  # as it was typed
     kind: Literal["path", "named", "hub"]
     untrained: int | None = None  # the seed that draws the weights of an untrained copy; None of the model itself
 
     @property
     def path(self) -> Path:
         """The file or directory that is meant."""
-        return Path(self.given).expanduser()
+        return Path(self.argument).expanduser()
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """As a reader knows it: the name of the file or directory, or what was typed; of a copy, with its seed."""
-        return self.with_seed(Path(os.path.abspath(self.path)).name if self.kind == "path" else self.given)
+        return self.with_seed(Path(os.path.abspath(self.path)).name if self.kind == "path" else self.argument)
 
     @property
     def name(self) -> str:
         """As its files are called: lower-case letters, digits, dots and dashes."""
-        last = original(self).shown.removesuffix(GGUF).rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+        last = original(self).label.removesuffix(GGUF).rsplit("/", 1)[-1].rsplit(":", 1)[-1]
         return self.with_seed(re.sub(r"[^a-z0-9.]+", "-", last.lower()).strip("-.") or "unnamed")
 
     def with_seed(self, name: str) -> str:
@@ -78,16 +78,18 @@ def files_of_text(text: Source) -> list[Path]:
         return [text.path] if text.kind == "path" else []
     entries = list(islice(text.path.rglob("*"), MOST_FILES + 1))
     if len(entries) > MOST_FILES:
-        raise InputError(f"text {text.given} holds more than {MOST_FILES:,} files and folders; name a smaller folder")
-    found = sorted(file for file in entries if file.is_file())
-    return [file for file in found if file.suffix in TEXTS] or found
+        raise InputError(
+            f"text {text.argument} holds more than {MOST_FILES:,} files and folders; name a smaller folder"
+        )
+    files = sorted(file for file in entries if file.is_file())
+    return [file for file in files if file.suffix in TEXTS] or files
 
 
-def source(given: str, known: Collection[str] = ()) -> Source:
+def source(argument: str, names: Collection[str] = ()) -> Source:
     """Say what a name means: a path where something lies there or where it looks like one, or else an id of the hub."""
-    if given in known:
-        return Source(given, "named")
-    return Source(given, "path" if given.startswith(("/", ".", "~")) or os.path.exists(given) else "hub")
+    if argument in names:
+        return Source(argument, "named")
+    return Source(argument, "path" if argument.startswith(("/", ".", "~")) or os.path.exists(argument) else "hub")
 
 
 def original(model: Source) -> Source:
@@ -101,19 +103,19 @@ def locate(model: Source, revision: str | None, out: Path) -> tuple[Path, str]:
     The record of its files is written into its folder in `out`. Raises InputError where it cannot be fetched.
     """
     if model.kind != "hub":
-        return model.path, model.given
+        return model.path, model.argument
     from position_card.models import hub  # here, since whether the network may be used is read where it is imported
 
     record = out / original(model).name / "model.json"
-    hub.fetch_model(model.given, revision, None, record)
+    hub.fetch_model(model.argument, revision, None, record)
     commit = hub.revision(record)
-    return hub.model_place(record), f"{model.given} at {commit}" if commit else model.given
+    return hub.model_place(record), f"{model.argument} at {commit}" if commit else model.argument
 
 
 def title(model: Source, place: Path) -> str:
     """Return what a card calls a model: as it was typed, but one of a package by its file, which lies at `place`."""
-    if not model.given.startswith(PACKAGE):
-        return model.shown
+    if not model.argument.startswith(PACKAGE):
+        return model.label
     return model.with_seed(re.sub(r"[.-](I?Q\d\w*|B?F16|F32)$", "", place.stem, flags=re.IGNORECASE))
 
 
@@ -136,9 +138,9 @@ def run_steps(models: Sequence[Source]) -> dict[Source, int]:
     """
     if len(models) < 2 or any(model.kind != "path" for model in models) or len({*map(_parent, models)}) > 1:
         return {}
-    found = {model: _step(model) for model in models}
-    steps = {model: step for model, (_, step) in found.items() if step is not None}
-    if len({*steps.values()}) < len(models) or len({before for before, _ in found.values()} - {""}) > 1:
+    steps_by_model = {model: _step(model) for model in models}
+    steps = {model: step for model, (_, step) in steps_by_model.items() if step is not None}
+    if len({*steps.values()}) < len(models) or len({before for before, _ in steps_by_model.values()} - {""}) > 1:
         return {}
     return dict(sorted(steps.items(), key=lambda of_model: of_model[1]))
 
@@ -154,8 +156,8 @@ def _parent(model: Source) -> Path:
 
 def _step(model: Source) -> tuple[str, int | None]:
     """Return the training step of a checkpoint and what stands before it in its name; None where nothing tells it."""
-    if named := STEP.match(model.shown.removesuffix(GGUF)):
-        return named[1], int(named[2])
+    if match := STEP.match(model.label.removesuffix(GGUF)):
+        return match[1], int(match[2])
     if not (model.path / TRAINER_STATE).is_file():
         return "", None
     step = files.read(model.path, TRAINER_STATE).get("global_step")
@@ -171,14 +173,14 @@ def faults(models: Sequence[Source], untrained: int) -> Iterator[str]:
     """Yield a line for each reason why these models cannot be measured together."""
     for model in models:
         if model.kind == "path" and not os.path.exists(model.path):  # which says no of names that no file can have
-            yield f"model {model.given} is not there, seen from {Path.cwd()}"
+            yield f"model {model.argument} is not there, seen from {Path.cwd()}"
         elif model.kind == "path" and model.path.is_file() and model.path.suffix != GGUF:
-            yield f"model {model.given} is a file; give its directory, or a file that ends in {GGUF}"
+            yield f"model {model.argument} is a file; give its directory, or a file that ends in {GGUF}"
     if len(models) > 1 and untrained:
         yield f"untrained copies are of one model, and {len(models)} are named; name one"
     if len(models) + untrained > MOST_COMPARED and not run_steps(models):
         yield f"a page has room for {MOST_COMPARED} models side by side, and {len(models) + untrained} are asked for"
     for name, count in Counter(model.name for model in models).items():
         if count > 1:
-            same = " and ".join(model.given for model in models if model.name == name)
-            yield f"models {same} would share the name {name}; rename one, or give a link of another name (ln -s)"
+            namesakes = " and ".join(model.argument for model in models if model.name == name)
+            yield f"models {namesakes} would share the name {name}; rename one, or give a link of another name (ln -s)"

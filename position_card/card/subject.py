@@ -33,15 +33,15 @@ class Subject:
         """Where the weights are put, as `opening.open_decoder` reads it."""
         return self.device if self.gpus == 1 else "balanced"
 
-    def announce(self, what: str, memory: float | None, seconds: float | None) -> None:
+    def announce(self, measure: str, memory: float | None, seconds: float | None) -> None:
         """Say before the work how many bytes and seconds it takes, as far as that is known."""
-        where = self.device if self.gpus == 1 else f"{self.gpus} GPUs"
+        place = self.device if self.gpus == 1 else f"{self.gpus} GPUs"
         announce(
-            f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {where}; measuring {what} takes "
-            f"{cost_in_words(memory, seconds)}"
+            f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {place}; measuring {measure} "
+            f"takes {cost_in_words(memory, seconds)}"
         )
 
-    def opened(self, place: Path, sample_seed: int, folder: Path) -> PreTrainedModel:
+    def open(self, place: Path, sample_seed: int, folder: Path) -> PreTrainedModel:
         """Open the model at a place, or its untrained copy, which is written into a folder meanwhile."""
         if self.untrained is None:
             return opening.open_decoder(place, self.placed, self.precision, self.config)

@@ -24,16 +24,16 @@ def read_documents(source: Source) -> tuple[Iterator[str], str]:
 
     Raises InputError, sometimes only while the documents are read, for what cannot be read.
     """
-    if source.given == "-":
+    if source.argument == "-":
         return iter([_standard_input()]), "standard input"
-    if source.given in corpus.TEST_SHARE:
-        _, held_out = corpus.split(corpus.documents(source.given), corpus.TEST_SHARE[source.given])
-        return (document.text for document in held_out), source.given
+    if source.argument in corpus.TEST_SHARE:
+        _, held_out = corpus.split(corpus.documents(source.argument), corpus.TEST_SHARE[source.argument])
+        return (document.text for document in held_out), source.argument
     if source.kind == "path":
-        return stored_documents(source), source.given
-    revision = hub.newest_text(source.given)
-    documents = data_sets.texts(source.given, "train", None, revision, COLUMN)
-    return documents, f"{source.given} at {revision}" if revision else source.given
+        return stored_documents(source), source.argument
+    revision = hub.newest_text(source.argument)
+    documents = data_sets.texts(source.argument, "train", None, revision, COLUMN)
+    return documents, f"{source.argument} at {revision}" if revision else source.argument
 
 
 def stored_documents(source: Source) -> Iterator[str]:
@@ -44,20 +44,22 @@ def stored_documents(source: Source) -> Iterator[str]:
     split `train`. Raises InputError for what cannot be read as such.
     """
     if not os.path.exists(source.path):
-        raise InputError(f"text {source.given} is not there, seen from {Path.cwd()}")
+        raise InputError(f"text {source.argument} is not there, seen from {Path.cwd()}")
     if not (source.path.is_file() or source.path.is_dir()):
         raise InputError(
-            f"text {source.given} is a pipe or a device; give a file or a directory, or - for standard input"
+            f"text {source.argument} is a pipe or a device; give a file or a directory, or - for standard input"
         )
     if source.path.is_file() and source.path.suffix not in TEXTS:
-        raise InputError(f"text {source.given} is a file; give one that ends in {' or '.join(TEXTS)}, or a directory")
+        raise InputError(
+            f"text {source.argument} is a file; give one that ends in {' or '.join(TEXTS)}, or a directory"
+        )
     files = [file for file in files_of_text(source) if file.suffix in TEXTS]
     empty = True
     for text in chain.from_iterable(map(_file_documents, files)):
         empty = False
         yield text
     if files and empty:
-        raise InputError(f"text {source.given} holds no documents; give one with some")
+        raise InputError(f"text {source.argument} holds no documents; give one with some")
     if not files:
         try:
             yield from data_sets.texts(source.path, "train", column=COLUMN)
@@ -83,11 +85,11 @@ def _standard_input() -> str:
 
 def first_characters(characters: int, texts: Iterable[str]) -> Iterator[str]:
     """Yield the first of the texts, until they have so many characters together; the last one is cut."""
-    left = characters
+    budget = characters
     for text in texts:
-        yield text[:left]
-        left -= len(text)
-        if left <= 0:
+        yield text[:budget]
+        budget -= len(text)
+        if budget <= 0:
             return
 
 

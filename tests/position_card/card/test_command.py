@@ -123,7 +123,7 @@ def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, 
             raise Killed
 
     monkeypatch.setattr(checkpoint, "write", write)
-    monkeypatch.setattr(measuring, "EVERY", 2)
+    monkeypatch.setattr(measuring, "INTERVAL", 2)
     typed = ["--tokens-per-batch", "24"]
     assert run("./my-model", *typed) == 130
     assert run("./my-model", *typed) == 0

@@ -40,14 +40,14 @@ def place(tmp_path, monkeypatch):
 )
 def test_a_name_means_a_path_or_an_id_of_the_hub(place, given, name, kind):
     found = source(given)
-    assert (found.name, found.given, found.kind) == (name, given, kind)
+    assert (found.name, found.argument, found.kind) == (name, given, kind)
 
 
 def test_the_current_directory_and_a_link_have_their_own_names(place, monkeypatch):
     (place / "chosen").symlink_to(place / "my-model")
     assert source("./chosen").name == "chosen"
     monkeypatch.chdir(place / "my-model")
-    assert (source(".").name, source(".").shown) == ("my-model", "my-model")
+    assert (source(".").name, source(".").label) == ("my-model", "my-model")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_untrained_copies_follow_their_model():
     models = [Source("owner/Mine", "hub")]
     found = sources.with_copies(models, 2)
     assert [model.name for model in found] == ["mine", "mine-untrained-0", "mine-untrained-1"]
-    assert [model.shown for model in found] == ["owner/Mine", "owner/Mine-untrained-0", "owner/Mine-untrained-1"]
+    assert [model.label for model in found] == ["owner/Mine", "owner/Mine-untrained-0", "owner/Mine-untrained-1"]
     assert sources.together(models, 2) == "mine-and-2-untrained"
 
 
