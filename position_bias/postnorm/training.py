@@ -266,7 +266,10 @@ def stretches(outcome: TrialOutcome, points: int) -> pd.DataFrame:
 
 
 def settled_losses(outcome: TrialOutcome) -> pd.DataFrame:
-    """Task, labels, seed, and loss: its mean over the last iterations, missing where one of them is not finite."""
+    """Return a row for each seed of a trial: task, the labels of the trial, seed, and loss.
+
+    The loss is its mean over the last share LAST_SHARE of the iterations, and missing where one of them is not finite.
+    """
     trial = outcome.trial
     last = outcome.result.losses[int((1 - LAST_SHARE) * trial.recipe["iterations"]) :]
     means = [loss.mean() if np.isfinite(loss).all() else np.nan for loss in last.T]

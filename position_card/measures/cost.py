@@ -141,7 +141,8 @@ class DecoderSize:
         """Return about how many bytes a measurement of prompts of n tokens takes, with so many tokens at once.
 
         What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
-        logits of every head by row and by distance. None where a pass cannot be counted.
+        logits of every head by row and by distance. `recomputed` says whether the backward pass computes activations
+        anew, as with activation checkpointing. None where a pass cannot be counted.
         """
         if (cost := self.pass_cost(n, precision, recomputed=recomputed)) is None:
             return None

@@ -196,7 +196,7 @@ class _Record:
             stream.register_hook(partial(self.add_backward_mixing, place))
 
     def add_input_cosines(self, place: int, inputs: Tensor) -> None:
-        """Add the cosines between the inputs of attention [B, n, width], and their recency."""
+        """Tally the cosines between the inputs [B, n, width] of attention in layer `place`, and their recency."""
         unit = quantities.unit_vectors(inputs)
         self.tally.add_layer("recency", place, quantities.cosine_recency(unit))
         if self.matrices:

@@ -43,9 +43,10 @@ def variants(
 ) -> Iterator[ProfileVariant]:
     """Make the chosen variants, of those that apply to the model; the measured influence comes first.
 
-    `called` says how the chosen ones are called, by their names in BASELINES and ROLLOUTS, in the order that is wanted.
-    Measured means are taken with each row of weights over the prompts; mean attention and kernels are those of all
-    prompts. Raises ValueError where influence was not measured.
+    `names` maps the chosen keys of BASELINES and ROLLOUTS, and that of influence, to the names that the variants get,
+    in the order that is wanted; rollouts are made with lambda by each of the `estimators` that was measured. Means are
+    taken with each row of weights over the prompts; mean attention and kernels are those of all prompts. Raises
+    ValueError where influence was not measured.
     """
     if measurement.influence is None:
         raise ValueError("influence was not measured: there is nothing to compare rollouts with")
