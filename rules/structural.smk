@@ -170,7 +170,7 @@ DECISIVE = {
     "decoders_ends": (
         "Both ends of pretrained decoders, where these decide a claim",
         ["pretrained"],
-        "figure-1-d figure-3 pretrained-first pretrained-no-primacy curve-step curve-line curve-untrained curve-eighth",
+        "figure-1-d figure-3 pretrained-no-primacy curve-step curve-line curve-eighth",
     ),
     "decoders_rollouts": (
         "Rollouts and recall in pretrained decoders, where these decide a claim",

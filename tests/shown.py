@@ -52,6 +52,10 @@ def faults_of_run(root: Path, claims: Iterable[Claim]) -> list[str]:
 
 def kept(root: Path, claims: Iterable[Claim]) -> list[str]:
     """Return the `faults` of the default run that is kept in docs/ of this folder."""
+    return [*faults(claims, pd.read_csv(root / "docs/comparisons.csv"), drawn_as_kept(root))]
+
+
+def drawn_as_kept(root: Path) -> dict[str, set[str]]:
+    """Return what is drawn by the path of each figure that is kept in docs/ of this folder."""
     figures = pd.read_csv(root / "docs/drawn.csv").groupby("figure")["draws"].agg(set)
-    drawn = {f"{figure}.pdf": names for figure, names in figures.items()}
-    return [*faults(claims, pd.read_csv(root / "docs/comparisons.csv"), drawn)]
+    return {f"{figure}.pdf": names for figure, names in figures.items()}

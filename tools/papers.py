@@ -357,7 +357,8 @@ def sample(row: Mapping[Any, Any], shown: Sequence[Mapping[Any, Any]]) -> Iterat
     if layers and row["unit"] == MODEL:
         yield f"ranges over {from_to(layers, 'layer')}"
     if others and row["unit"] in (SEED, MODEL):
-        yield from_to(others, "seed" if row["unit"] == SEED else "document")
+        unit = "context" if row["item"] == "recall" else "document"
+        yield from_to(others, "seed" if row["unit"] == SEED else unit)
 
 
 def plain(row: Mapping[Any, Any]) -> str:

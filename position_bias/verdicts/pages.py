@@ -76,7 +76,9 @@ def scorecard_outputs(
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
     printed_values = dict(zip(values["id"], values["value"], strict=True))
     cards = scorecard.scorecard(claims_and_additions, by_name, printed_values, level)
-    cards.insert(list(cards).index("scale") + 1, "default run", cards["paper"].map(dict(trained)).fillna(""))
+    of_models = cards["kind"].map(KIND_NAMES) == "language models"  # trained as those of structural, whatever the paper
+    trains = cards["paper"].mask(of_models, "structural")
+    cards.insert(list(cards).index("scale") + 1, "default run", trains.map(dict(trained)).fillna(""))
     of_papers, of_additions = (cards[(cards["whose"] == OURS) == addition] for addition in (False, True))
     of_papers = of_papers.drop(columns="question")
     rows = scorecard.comparisons(claims_and_additions, by_name, level)

@@ -150,6 +150,12 @@ def test_the_page_of_counts_counts_the_scorecard():
     assert len(rows) == 4
 
 
+def test_the_readme_names_what_fails_of_papers_known_from_summaries():
+    counted = SCORES[SCORES["paper"].isin(["layernorm", "postnorm"]) & ~SCORES["doubted"]]
+    named = re.findall(r"\(docs/papers/(?:layernorm|postnorm)\.md#([\w-]+)\)", FRONT)
+    assert named == counted.loc[counted["verdict"] == "fails", "claim"].tolist()
+
+
 def test_the_readme_says_what_came_of_how_many_claims():
     theirs = SCORES[~SCORES["doubted"]]
     rows = re.findall(r"^\| \[`(\w+)`\]\(docs/papers/\1.md\) \| [^|]+ \|([\d |]+)\|$", FRONT, re.MULTILINE)
