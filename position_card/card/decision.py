@@ -23,6 +23,7 @@ class PlaceRatios:
     alone: Interval  # the gold documents alone over no documents
     best: Interval  # all documents over none, where the gold ones stand at their best place
     right: float  # share of right answers, over records and places
+    right_first_less_last: Interval  # the same at the first place, less that at the last
     ever_right: bool  # with documents or without
     records: int
     sample_size: int  # records whose intervals are as narrow as TOLD on either side
@@ -65,6 +66,12 @@ def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: st
     best, worst = sorted(ends, key=lambda end: -ends[end].value)
     against = f"; don't put them {worst}: {times(ends[worst])}" if ends[worst].high < 1 else ""
     if ends[best].low > 1:
+        if ratios.right_first_less_last.side(0) == (1 if best == "last" else -1):
+            return (
+                f"Probability and right answers disagree: with key documents {best} the answer's probability is "
+                f"{times(ends[best])} that in the middle, but more answers are right with them {worst}: {told_by} "
+                f"cannot tell; begin answers as the model does, with --prefix {accuracy}."
+            )
         alike = ends[worst].low > 1 and not ratios.first_over_last.side(1)
         also = f"; {worst} is not told apart from {best}" if alike else against
         ratio = f"the answer's probability is {times(ends[best])} that in the middle"

@@ -119,6 +119,7 @@ class PlaceStatistics:
             alone=_geometric(self.alone[ALONE] - closed, LEVEL),
             best=_geometric(self.log_probability[:, best] - closed, LEVEL),
             right=float(self.right.mean()),
+            right_first_less_last=_mean(self.right[:, 0] - self.right[:, -1]),
             ever_right=any(ever),
             records=self.records,
             sample_size=self.sample_size(TOLD),

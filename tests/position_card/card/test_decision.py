@@ -10,7 +10,7 @@ from position_card.card.profiles import Interval
 
 NONE = Interval(1.0, 0.5, 2.0)
 USED = Interval(5.0, 3.0, 8.0)
-OPEN = PlaceRatios(NONE, NONE, NONE, USED, USED, 0.36, True, 40, 90, 500)
+OPEN = PlaceRatios(NONE, NONE, NONE, USED, USED, 0.36, Interval(0.0, -0.2, 0.2), True, 40, 90, 500)
 EVEN = Interval(0.25, 0.2, 0.3)
 SHARES = OptionShares(("A", "B", "C", "D"), (EVEN,) * 4, 0.5, 0.75, 30, 100)
 
@@ -50,6 +50,21 @@ def test_the_rules_decide_at_their_borders(changes, begins):
     said = decided(**changes)
     assert said.startswith(begins), said
     assert said.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("end", "right", "begins"),
+    [
+        ("first", Interval(-0.6, -1.0, -0.001), "Probability and right answers disagree: with key documents first"),
+        ("first", Interval(-0.6, -1.0, 0.0), "Put key documents first"),
+        ("first", Interval(0.6, 0.1, 1.0), "Put key documents first"),
+        ("last", Interval(0.6, 0.001, 1.0), "Probability and right answers disagree: with key documents last"),
+        ("last", Interval(-0.6, -1.0, -0.1), "Put key documents last"),
+    ],
+)
+def test_an_end_with_fewer_right_answers_than_the_other_is_not_recommended(end, right, begins):
+    said = decided(**{end: Interval(1.9, 1.4, 2.6)}, right_first_less_last=right)
+    assert said.startswith(begins), said
 
 
 def test_the_other_end_is_named_where_it_is_like_the_better_or_worse_than_the_middle():
