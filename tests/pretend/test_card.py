@@ -42,14 +42,14 @@ def run(*typed):
 
 
 def test_cards_on_two_gpus_are_those_of_the_cpu(tmp_path, monkeypatch):
-    opened, places = subject.Subject.opened, {}
+    opened, places = subject.Subject.open, {}
 
     def seen(self, *arguments):
         model = opened(self, *arguments)
         places.setdefault(self.placed, set()).update(str(weight.device) for weight in model.parameters())
         return model
 
-    monkeypatch.setattr(subject.Subject, "opened", seen)
+    monkeypatch.setattr(subject.Subject, "open", seen)
 
     def work(folder, device):
         where = ("--gpus", "2") if device == "cuda" else ("--device", "cpu")

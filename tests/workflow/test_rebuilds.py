@@ -131,7 +131,7 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
             {},
         ),
         ([(MEASURE, "[0].sum(0)", "[0].mean(0)")], MEASURED_AGAIN),
-        ([(FIGURES, "for mixing in every) / 2)", "for mixing in every) / 3)")], only("structural_draw_fig4")),
+        ([(FIGURES, "for mixing in mixings) / 2)", "for mixing in mixings) / 3)")], only("structural_draw_fig4")),
         (
             [(FIGURES, "(BOLD, THIN)) -> None:", "(BOLD, BOLD)) -> None:")],
             only("structural_draw_fig1", "structural_draw_fig3"),
@@ -157,7 +157,7 @@ def test_an_edit_of_the_library_makes_again_what_runs_it_and_nothing_else(mine, 
 
 @pytest.mark.all("what Snakemake itself offers is planned four times")
 def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
-    mine.edit(FIGURES, "for mixing in every) / 2)", "for mixing in every) / 3)")
+    mine.edit(FIGURES, "for mixing in mixings) / 2)", "for mixing in mixings) / 3)")
     assert "Params have changed" in mine.snakemake("figures/structural/fig4.pdf -n --cores 1")
     assert mine.planned("all --rerun-triggers mtime") == {}
     mine.snakemake("all --touch --cores 1")
