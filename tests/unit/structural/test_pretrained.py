@@ -69,9 +69,7 @@ def test_everything_that_is_predicted_of_a_decoder_is_measured(tables):
     assert (measured["left_out"] == 0).all()
     here = measured[measured["setting"].str.contains(f"one; n = {N}")].set_index(["statistic", "network", "other"])
     assert here.loc[(f"{PAPER_CLAIMS}{FIRST}", "gradient", "")]["n"] == PROMPTS // 2
-    assert (
-        here.loc[(f"{OUR_CLAIMS}{FIRST}", "gradient", "replacement")]["n"] == 3
-    )  # documents in which tokens were replaced
+    assert here.loc[(f"{OUR_CLAIMS}{FIRST}", "replacement", "")]["n"] == 3  # documents in which tokens were replaced
     assert here.loc[(f"{OUR_CLAIMS}W to influence", "half", "rotary")]["n"] == PROMPTS // 2
 
 
