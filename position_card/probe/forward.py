@@ -44,14 +44,19 @@ def last_logits(model: PreTrainedModel, inputs: Tensor, count: int) -> Tensor:
 def collecting_states(model: PreTrainedModel) -> Iterator[list[States]]:
     """Collect what the module below the head yields in every pass of a model while the context is open.
 
-    Nothing is collected of a model that has no such module.
+    Nothing is collected of a model that has no such module, or whose module yields a bare tensor (ModernBERT).
     """
     states: list[States] = []
     decoder = model.get_decoder()
     if decoder is model:
         yield states
         return
-    handle = decoder.register_forward_hook(lambda _module, _args, out: states.append(_like(out, out[0].detach())))
+
+    def collect(_module: nn.Module, _args: tuple[object, ...], out: States | Tensor) -> None:
+        if not isinstance(out, Tensor):
+            states.append(_like(out, out[0].detach()))
+
+    handle = decoder.register_forward_hook(collect)
     try:
         yield states
     finally:
