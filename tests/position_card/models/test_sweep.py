@@ -21,7 +21,7 @@ def test_every_model_type_has_a_row_and_none_differs(kept):
     assert (kept.loc[kept["outcome"] != sweep.MEASURED, "line"] != "").all()
 
 
-FEW = "afmoe clip deepseek_v32 gpt2 gpt_oss hrm_text jetmoe lfm2_moe llama4 modernbert-decoder".split()
+FEW = ["afmoe", "clip", "deepseek_v32", "gpt2", "gpt_oss", "jetmoe", "lfm2_moe", "llama4", "modernbert-decoder"]
 
 
 def test_rows_of_some_types_are_what_happens_to_them(kept):
