@@ -7,23 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_card.texts import corpus, tokens
 from position_card.texts.prompts import draw_prompts, sample_prompts, windows
 from tests.position_card.card.conftest import numbered
 from tests.refusals import refused
 
-VOCABULARY = 400
 WORDS = 64
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return [document.text for document in corpus.documents("language-reference")]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(reference):
-    return tokens.train_tokenizer(reference, VOCABULARY)
 
 
 @pytest.fixture

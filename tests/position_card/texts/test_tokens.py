@@ -9,21 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from position_card.texts import corpus, tokens
+from position_card.texts import tokens
+from tests.position_card.texts.conftest import VOCABULARY
 from tests.refusals import refused
-
-VOCABULARY = 400
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return [document.text for document in corpus.documents("language-reference")]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(reference):
-    return tokens.train_tokenizer(reference, VOCABULARY)
-
 
 # The tokenizer
 
