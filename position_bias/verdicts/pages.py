@@ -69,19 +69,20 @@ def scorecard_outputs(
     `published` are the files of that name in published/, the last values.csv; `level` is that of the intervals;
     `trained` tells by paper for how long the default run trains. Tables are csv, additions and comparisons; pages in
     Markdown are md, additions_md and comparisons_md; txt is a text for a terminal. Raises InputError as
-    `scorecard.scorecard` and the readers of the registries do.
+    `scorecard.judge_claims` and the readers of the registries do.
     """
     claims_and_additions = (*registry.every_claim(claims), *registry.every_addition(additions))
     by_name = dict(zip(registry.claim_tables(claims_and_additions), checks, strict=True))
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
     printed_values = dict(zip(values["id"], values["value"], strict=True))
-    cards = scorecard.scorecard(claims_and_additions, by_name, printed_values, level)
+    judged = scorecard.judge_claims(claims_and_additions, by_name, level)
+    cards = scorecard.scorecard(judged, printed_values, level)
     of_models = cards["kind"].map(KIND_NAMES) == "language models"  # trained as those of structural, whatever the paper
     trains = cards["paper"].mask(of_models, "structural")
     cards.insert(list(cards).index("scale") + 1, "default run", trains.map(dict(trained)).fillna(""))
     of_papers, of_additions = (cards[(cards["whose"] == OURS) == addition] for addition in (False, True))
     of_papers = of_papers.drop(columns="question")
-    rows = scorecard.comparisons(claims_and_additions, by_name, level)
+    rows = scorecard.comparisons(judged)
     return {
         "csv": of_papers,
         "md": page(of_papers),

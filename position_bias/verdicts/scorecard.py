@@ -51,15 +51,15 @@ class Judgement:
         return str(self.decisive["scale"])
 
 
-def scorecard(
-    claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], published: Mapping[str, str], level: float
-) -> pd.DataFrame:
-    """Return the scorecard: a row for each claim, additions of ours among them, with the columns of `_card`.
+Judged = Sequence[tuple[Claim, Sequence[Judgement]]]  # what each scale says of each claim, as `by_scale` returns it
 
-    `checks` are tables in the schema of `judge.COLUMNS`, by the name that claims give them; `published` is what the
-    papers print, by the id that claims give it; `level` is that of the intervals. Raises InputError where a table lacks
-    a column, a row carries an id that is not registered for its table, a claim has no row, or a row that has a verdict
-    has no finite interval.
+
+def judge_claims(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> Judged:
+    """Judge claims, additions of ours among them, by the rows of tables of checks that carry their ids.
+
+    `checks` are tables in the schema of `judge.COLUMNS`, by the name that claims give them; `level` is that of the
+    intervals. Raises InputError where a table lacks a column, a row carries an id that is not registered for its table,
+    a claim has no row, or a row that has a verdict has no finite interval.
     """
     claims = tuple(claims)
     rows = {name: _by_claim(name, checks[name], claims) for name in claim_tables(claims)}
@@ -68,23 +68,28 @@ def scorecard(
             f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
             "there, or take it out of published/"
         )
-    cards = [_card(claim, rows[claim.table][claim.id], published, level) for claim in claims]
-    return pd.DataFrame(cards)
+    return [(claim, by_scale(claim, rows[claim.table][claim.id], level)) for claim in claims]
 
 
-def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> pd.DataFrame:
+def scorecard(judged: Judged, published: Mapping[str, str], level: float) -> pd.DataFrame:
+    """Return the scorecard: a row for each claim, with the columns of `_card`.
+
+    `published` is what the papers print, by the id that claims give it; `level` is that of the intervals.
+    """
+    return pd.DataFrame([_card(claim, scales, published, level) for claim, scales in judged])
+
+
+def comparisons(judged: Judged) -> pd.DataFrame:
     """Return every row that speaks of a claim, with the word of its own interval: columns COMPARISON_COLUMNS.
 
-    Of each claim, the rows of the scale that decides come first. Arguments and errors are as for `scorecard`.
+    Of each claim, the rows of the scale that decides come first.
     """
-    claims = tuple(claims)
-    rows = {name: _by_claim(name, checks[name], claims) for name in claim_tables(claims)}
-    rows_of_claims = []
-    for claim in claims:
-        for place, judgement in enumerate(by_scale(claim, rows[claim.table][claim.id], level)):
-            of_scale = judgement.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0)
-            rows_of_claims.append(of_scale.drop(columns="verdict").rename(columns={"word": "verdict"}))
-    return pd.concat(rows_of_claims, ignore_index=True)[list(COMPARISON_COLUMNS)]
+    rows = [
+        judgement.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0, verdict=judgement.rows["word"])
+        for claim, scales in judged
+        for place, judgement in enumerate(scales)
+    ]
+    return pd.concat(rows, ignore_index=True)[list(COMPARISON_COLUMNS)]
 
 
 def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[str, pd.DataFrame]:
@@ -259,9 +264,8 @@ def _by_model(rows: pd.DataFrame, p: Array) -> pd.DataFrame:
     return pd.DataFrame({region: any_of_it[region] if region in PARTLY else all_of_it[region] for region in all_of_it})
 
 
-def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
+def _card(claim: Claim, scales: Sequence[Judgement], published: Mapping[str, str], level: float) -> dict[str, object]:
     """The row of a claim in the scorecard."""
-    scales = by_scale(claim, rows, level)
     judgement = scales[0]
     count: dict[str, int] = {word: int((judgement.rows["word"] == word).sum()) for word in rule.OF_ROW}
     count[UNTESTABLE] += len(judgement.missing)

@@ -18,7 +18,7 @@ from position_bias.structural import checks_theory as structural_checks_theory
 from position_bias.structural.initialization import initialization_checks
 from position_bias.verdicts.judge import KEYS, PREDICTION
 from position_bias.verdicts.registry import OURS, claim_tables, predictions
-from position_bias.verdicts.scorecard import scorecard
+from position_bias.verdicts.scorecard import judge_claims, scorecard
 from tests import worlds
 from tests.configurations import overlaid
 from tests.graphs import CLAIMS as REGISTERED
@@ -241,7 +241,7 @@ def test_of_two_estimators_of_lambda_the_papers_is_taken(rows):
 def cards(name, checks):
     """Rows of the scorecard on a table, by claim."""
     claims = [claim for claim in CLAIMS.values() if claim.table == name]
-    return scorecard(claims, checks, VALUES, LEVEL).set_index("claim")
+    return scorecard(judge_claims(claims, checks, LEVEL), VALUES, LEVEL).set_index("claim")
 
 
 def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(scale_free_checks):

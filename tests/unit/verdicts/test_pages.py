@@ -52,7 +52,9 @@ def claims_of_three():
     doubted = dataclasses.replace(secondary, id="d", statement="it falls", doubted=True)
     of_three = [UP_ROW, {**DOWN_ROW, "claim": "t"}, {**UP_ROW, "claim": "n"}, {**DOWN_ROW, "claim": "d"}]
     checks = {TABLE: table("emergence", "test", of_three)}
-    return scorecard.scorecard([CLAIM, secondary, own, doubted], checks, {"a": ".17"}, 0.95)
+    return scorecard.scorecard(
+        scorecard.judge_claims([CLAIM, secondary, own, doubted], checks, 0.95), {"a": ".17"}, 0.95
+    )
 
 
 def test_the_terminal_counts_every_claim():
@@ -89,14 +91,18 @@ def test_an_entry_has_its_verdict_numbers_and_links():
 
 def test_an_entry_says_what_would_decide_and_no_missing_number():
     checks = {TABLE: table("emergence", "test", [check(math.nan, 0.1), {**check(0.0371, 0.0627), "claim": "n"}])}
-    page = pages.page(scorecard.scorecard([CLAIM, dataclasses.replace(CLAIM, id="n")], checks, {"a": ""}, 0.95))
+    page = pages.page(
+        scorecard.scorecard(
+            scorecard.judge_claims([CLAIM, dataclasses.replace(CLAIM, id="n")], checks, 0.95), {"a": ""}, 0.95
+        )
+    )
     assert re.findall("What would decide: (.*)", page)[1] == "17 to 105 seeds"
     assert "nan" not in page
 
 
 def test_comparisons_of_the_scale_that_decides_come_first():
     rows = pd.concat([at("default", DOWN_ROW, OTHER_UP), at("paper", UP_ROW)])
-    found = scorecard.comparisons([CLAIM], {TABLE: rows}, 0.95)
+    found = scorecard.comparisons(scorecard.judge_claims([CLAIM], {TABLE: rows}, 0.95))
     assert list(found) == list(scorecard.COMPARISON_COLUMNS)
     assert found["decides"].tolist() == [True, False, False]
     assert pages.readable_comparisons(found)["verdict"].tolist() == ["holds", "(fails)", "(holds)"]
@@ -104,6 +110,6 @@ def test_comparisons_of_the_scale_that_decides_come_first():
 
 def test_a_value_that_prints_as_its_bound_is_told_to_be_larger():
     near = {**UP_ROW, "bound": 1.0, "margin": 0.0, "measured": 1 + 1e-9, "low": 1 + 1e-9, "high": 1 + 1e-9}
-    found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95)
+    found = scorecard.comparisons(scorecard.judge_claims([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95))
     (predicted,) = pages.readable_comparisons(found)["predicted"]
     assert predicted == "> 1; larger by less than these digits show"

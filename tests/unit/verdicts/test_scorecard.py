@@ -35,7 +35,9 @@ NEAR = "none: it would take over 10 times as many seeds"
 
 def judged(*rows, claim=CLAIM, level=0.95):
     checks = {TABLE: table("emergence", "test", rows)}
-    (found,) = scorecard.scorecard([claim], checks, {"a": ".17"}, level).to_dict("records")
+    (found,) = scorecard.scorecard(scorecard.judge_claims([claim], checks, level), {"a": ".17"}, level).to_dict(
+        "records"
+    )
     return found
 
 
@@ -206,7 +208,7 @@ def test_the_seeds_that_suffice_are_counted():
     tables = {
         TABLE: pd.concat([at("default", UP_ROW, OTHER_UP, check(*UP, quantity="third")), at("paper", near, lost)])
     }
-    found = scorecard.scorecard([beside], tables, {"a": ""}, 0.95)["would decide"].item()
+    found = scorecard.scorecard(scorecard.judge_claims([beside], tables, 0.95), {"a": ""}, 0.95)["would decide"].item()
     assert re.fullmatch(r"\d+ to \d+ seeds", found)
 
 
@@ -233,7 +235,7 @@ def test_a_row_in_another_table_than_its_claim_names_is_a_fault():
     checks = {TABLE: table("emergence", "test", [check(0.2, 0.01), check(0.2, 0.01, claim="falls")])}
     checks["layernorm/checks"] = table("layernorm", "test", [check(0.2, 0.01, claim="falls")])
     with refused("emergence/checks", "claim falls"):
-        scorecard.scorecard([CLAIM, other], checks, {"a": ""}, 0.95)
+        scorecard.judge_claims([CLAIM, other], checks, 0.95)
 
 
 @settings(max_examples=20)
@@ -245,12 +247,14 @@ def test_where_rows_stand_decides_nothing(order):
 
 def test_a_table_of_another_schema_is_refused():
     with refused("emergence/checks", "source, of"):
-        scorecard.scorecard([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, {"a": ""}, 0.95)
+        scorecard.judge_claims([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, 0.95)
 
 
 def judged_at(*tables, needs="iterations", **others):
     claim = dataclasses.replace(CLAIM, needs=needs, **others)
-    (found,) = scorecard.scorecard([claim], {TABLE: pd.concat(tables)}, {"a": ""}, 0.95).to_dict("records")
+    (found,) = scorecard.scorecard(
+        scorecard.judge_claims([claim], {TABLE: pd.concat(tables)}, 0.95), {"a": ""}, 0.95
+    ).to_dict("records")
     return found
 
 

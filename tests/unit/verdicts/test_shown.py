@@ -7,7 +7,7 @@ import pytest
 
 from position_bias.emergence import checks, figures
 from position_bias.verdicts.registry import predictions
-from position_bias.verdicts.scorecard import comparisons
+from position_bias.verdicts.scorecard import comparisons, judge_claims
 from position_card.drawing import shown as drawing_shown
 from tests import shown
 from tests.configurations import ROOT
@@ -26,7 +26,7 @@ def compared():
     paths = [path for group in GROUPS for path in (ROOT / f"evidence/emergence/{group}").glob("*.csv")]
     networks = checks.read_long_runs(paths, 0.2)["paper"]
     judged = checks.network_checks(networks, predictions(PREDICTED, "emergence"), "paper", LEVEL)
-    return comparisons([CLAIM], {CLAIM.table: judged[judged["claim"] == CLAIM.id]}, LEVEL)
+    return comparisons(judge_claims([CLAIM], {CLAIM.table: judged[judged["claim"] == CLAIM.id]}, LEVEL))
 
 
 def drawn_of(*groups):
