@@ -128,8 +128,8 @@ def page(
     if recall_part and (recall := measurements.recall):
         on_recall = sentences.on_recall(recall_part, recall.words)
         of_recall = OF_RECALL.format(material=sentences.recall_material(recall.n), words=recall.words, cue=recall.cue)
-    backward = "backward" in set(part.values["estimator"])
-    present_variants = set(part.values["variant"])
+    backward = "backward" in set(part.values["estimator"].unique())
+    present_variants = set(part.values["variant"].unique())
     uniform, by_frequency = measurements.losses_without_context(longest.n)
     findings = [
         on_recall,
@@ -226,7 +226,8 @@ def _by_length(lengths: Mapping[int, CardPart], facts: Mapping[str, Any]) -> str
 def _rollouts(part: CardPart, replacement: CardPart | None) -> str:
     """Return a table of measured influence, replacement, rollouts and baselines, with a column of W for each lambda."""
     intervals = part.intervals | (replacement.intervals if replacement else {})
-    estimators = [name for name in MIXINGS if name in set(part.values["estimator"])]
+    present_estimators = set(part.values["estimator"].unique())
+    estimators = [name for name in MIXINGS if name in present_estimators]
 
     def cell(estimator: str, variant: str, statistic: str) -> str:
         interval = intervals.get((estimator, variant, statistic))

@@ -167,7 +167,7 @@ def on_replacement(part: CardPart, text: str) -> str:
             f"{text}), so that ends are not compared with the middle by replacement."
         )
     word = ""
-    if FIRST_WORD in set(part.values["statistic"]):
+    if FIRST_WORD in set(part.values["statistic"].unique()):
         of_word = part.interval(REPLACEMENT, FIRST_WORD)
         word = f" The first word of the text, behind what the tokenizer adds, has {of_word} times the weight."
     sentence = (
