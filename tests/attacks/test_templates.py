@@ -27,7 +27,16 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("attack", HOSTILE.values(), ids=HOSTILE)
+AS_NESTED_LOOPS = pytest.mark.all("it ends by the same limit as nested loops, after as many seconds")
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, id=name, marks=AS_NESTED_LOOPS if name == "a large number" else ())
+        for name, attack in HOSTILE.items()
+    ],
+)
 def test_a_hostile_template_ends_in_one_line(attack):
     records = records_of(list(enumerate(asked(), start=1))).records
     with refused("chat template", "--plain"):

@@ -126,16 +126,6 @@ def test_what_is_signed_counts_every_claim_once():
         assert sorted(claim for claim in listed if claim in claims) == sorted(claims)
 
 
-def test_pages_are_what_their_texts_and_the_kept_files_make(tmp_path, monkeypatch):
-    pages = dict(papers.ELSEWHERE)
-    monkeypatch.setattr(papers, "PAGES", tmp_path / "papers")
-    monkeypatch.setattr(papers, "ELSEWHERE", {name: tmp_path / f"{name}.md" for name in papers.ELSEWHERE})
-    papers.main()
-    for name, page in pages.items():
-        assert (tmp_path / f"{name}.md").read_text() == page.read_text()
-    assert {path.stem: path.read_text() for path in (tmp_path / "papers").iterdir()} == TEXTS
-
-
 def test_the_page_of_counts_counts_the_scorecard():
     theirs = SCORES[~SCORES["doubted"]]
     head, *rows = re.findall(r"^\| (paper \| .*|\[`.*) \|$", TEXTS["README"], re.MULTILINE)
@@ -292,6 +282,7 @@ def test_an_image_shrinks_to_the_same_bytes_and_keeps_colours(tmp_path):
         assert low.size == (136, 40)
 
 
+@pytest.mark.all("every table and image of a run is written")
 def test_what_pages_need_is_kept_of_a_finished_run(tmp_path):
     docs, results = tmp_path / "docs", tmp_path / "run"
     old = docs / "images/structural/old.png"

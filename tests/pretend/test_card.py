@@ -41,6 +41,7 @@ def run(*typed):
     return command.main(["./model", "--text", "text.txt", *typed])
 
 
+@pytest.mark.all("two cards are measured and written")
 def test_cards_on_two_gpus_are_those_of_the_cpu(tmp_path, monkeypatch):
     opened, places = subject.Subject.open, {}
 

@@ -4,6 +4,8 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 from position_bias.workflow.definitions import PACKAGES, Library
 from tools.workflow import rules
 
@@ -30,35 +32,38 @@ def part(module):
     return "/".join(module.removesuffix(".py").split("/")[:2])
 
 
-IMPORTED = {  # every module of the library with those that it imports itself, without the `__init__` of folders
-    name(source): [
-        name(path)
-        for path in map(LIBRARY.file, LIBRARY.imports(".".join(source.relative_to(ROOT).with_suffix("").parts)))
-        if path.name != "__init__.py"
-    ]
-    for package in PACKAGES
-    for source in sorted((ROOT / package).rglob("*.py"))
-    if source.name not in ("__init__.py", "__main__.py")
-}
+@pytest.fixture(scope="module")
+def imports():
+    """Every module of the library with those that it imports itself, without the `__init__` of folders."""
+    return {
+        name(source): [
+            name(path)
+            for path in map(LIBRARY.file, LIBRARY.imports(".".join(source.relative_to(ROOT).with_suffix("").parts)))
+            if path.name != "__init__.py"
+        ]
+        for package in PACKAGES
+        for source in sorted((ROOT / package).rglob("*.py"))
+        if source.name not in ("__init__.py", "__main__.py")
+    }
 
 
-def test_every_part_of_the_library_stands_in_a_layer():
-    assert {part(module) for module in IMPORTED} == set(DEPTH)
+def test_every_part_of_the_library_stands_in_a_layer(imports):
+    assert {part(module) for module in imports} == set(DEPTH)
     assert 2 * len(DEPTH) == TABLE.count("`")  # each once
 
 
-def test_imports_run_downward_with_no_exception_but_those_above():
+def test_imports_run_downward_with_no_exception_but_those_above(imports):
     upward = {
         (module, other)
-        for module, others in IMPORTED.items()
+        for module, others in imports.items()
         for other in others
         if part(other) != part(module) and DEPTH[part(other)] <= DEPTH[part(module)]
     }
     assert upward == {tuple(f"position_bias/{module}.py" for module in pair) for pair in EXCEPTIONS}
 
 
-def test_no_module_imports_itself_through_others():
-    TopologicalSorter(IMPORTED).prepare()
+def test_no_module_imports_itself_through_others(imports):
+    TopologicalSorter(imports).prepare()
 
 
 MODELS = {f"position_card/{name}.py" for name in ("measures/measure", "models/families", "rollout/last_row")}

@@ -42,6 +42,7 @@ MEASURED_AGAIN = ROLLED_OUT | {
     ),
     **only("layernorm_checks", "layernorm_draw_pretrained"),
 }
+ONE_MORE_PLAN = pytest.mark.all("one more plan, of a kind that others are of")
 EVERY_FIGURE = only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
 
 
@@ -68,8 +69,7 @@ def test_a_commit_makes_nothing_out_of_date_and_the_next_record_names_it(mine):
 
 def test_nothing_is_done_a_second_time_nor_for_touched_files_nor_for_numbers_that_are_given_as_they_are(mine):
     """Snakemake merges what is given with config.yaml in such a way that it comes first."""
-    assert "Nothing to be done" in mine.snakemake("all --cores 2")
-    assert "Nothing to be done" in mine.snakemake("--cores 8 --resources gpu=2 all -n")  # as people type it
+    assert "Nothing to be done" in mine.snakemake("--cores 8 --resources gpu=2 all")  # as people type it
     for name in ("rollout/last_row", "measures/measure", "drawing/style"):
         (mine.root / f"position_card/{name}.py").touch()
     assert mine.planned() == {}
@@ -94,12 +94,17 @@ def test_nothing_is_done_a_second_time_nor_for_touched_files_nor_for_numbers_tha
             {"corpus": 2, "prompts": 3} | only("tokenizer", "train", "measure", "rollout", "structural_draw_fig2"),
         ),
         ("emergence/fig1", only("emergence_draw_fig1")),
-        ("emergence/fig3", only("emergence_train", "emergence_draw_fig3")),
-        ("emergence/fig4", {"emergence_train": 2, "emergence_draw_fig4": 1}),
         ("emergence/fig8b", only("emergence_train", "emergence_attention", "emergence_draw_fig8b")),
-        ("postnorm/set_complement", {"postnorm_train": 2, "postnorm_draw_set_complement": 1}),
-        ("layernorm/trained", {"layernorm_train": 4, "layernorm_draw_trained": 1}),
         ("layernorm/emergence", {"emergence_train": 3, "layernorm_draw_emergence": 1}),
+        *(
+            pytest.param(figure, planned, marks=ONE_MORE_PLAN)
+            for figure, planned in (
+                ("emergence/fig3", only("emergence_train", "emergence_draw_fig3")),
+                ("emergence/fig4", {"emergence_train": 2, "emergence_draw_fig4": 1}),
+                ("postnorm/set_complement", {"postnorm_train": 2, "postnorm_draw_set_complement": 1}),
+                ("layernorm/trained", {"layernorm_train": 4, "layernorm_draw_trained": 1}),
+            )
+        ),
     ],
 )
 def test_one_figure_builds_just_what_it_needs(fresh, figure, planned):
@@ -132,16 +137,18 @@ MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
         ),
         ([(MEASURE, "[0].sum(0)", "[0].mean(0)")], MEASURED_AGAIN),
         ([(FIGURES, "for mixing in mixings) / 2)", "for mixing in mixings) / 3)")], only("structural_draw_fig4")),
-        (
+        pytest.param(
             [(FIGURES, "(BOLD, THIN)) -> None:", "(BOLD, BOLD)) -> None:")],
             only("structural_draw_fig1", "structural_draw_fig3"),
+            marks=ONE_MORE_PLAN,
         ),
         ([(STYLE, '"lines.linewidth": 1.2', '"lines.linewidth": 1.3')], EVERY_FIGURE),
-        (
+        pytest.param(
             [(SINKS, "mask[queries].sum(axis=0)", "mask[queries].sum(axis=1)")],
             draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS})
             | only("emergence_checks")
             | {"emergence_attention": SMALL_JOBS["emergence_attention"]},
+            marks=ONE_MORE_PLAN,
         ),
         (
             [(LAST_ROW, "row[-1] = 1.0", "row[-1] = 2.0")],
@@ -167,7 +174,7 @@ def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
 @pytest.mark.parametrize(
     ("changes", "planned"),
     [
-        ({"rollout": {"bootstrap": 60}}, RESAMPLED),
+        pytest.param({"rollout": {"bootstrap": 60}}, RESAMPLED, marks=ONE_MORE_PLAN),
         (
             {"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)},
             RESAMPLED,
@@ -182,9 +189,10 @@ def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
             | draws("emergence", ("fig3", "fig11a"))
             | only("emergence_gaps", "emergence_checks"),
         ),
-        (
+        pytest.param(
             {"layernorm": {"trained": {"learning_rate": {"pre-rms": 0.001}}}},
             only("layernorm_train", "layernorm_draw_trained", "layernorm_checks"),
+            marks=ONE_MORE_PLAN,
         ),
     ],
 )
@@ -194,21 +202,18 @@ def test_a_changed_number_makes_again_what_depends_on_it_and_nothing_else(mine, 
 
 
 def test_what_is_new_or_longer_leaves_alone_what_is_finished(mine):
-    mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3]}}}})
+    another_language = {"languages": {"lengths": {"tomita-3": 9}}}
+    mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3]}}}, "postnorm": another_language})
     planned = mine.planned()
     assert planned["emergence_train"] == planned["emergence_draw_fig4"] == 1
     assert not planned.keys() & {"emergence_draw_fig5", "emergence_draw_fig3"}
+    assert planned["postnorm_train"] == 1
+    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_draw_set_complement"}
     later = {"testing": {"settled": 0.5, "last_kept": 5}, "training": {"iterations": {"ends": 30}}}
-    mine.configure({"emergence": later})
+    mine.configure({"emergence": later, "lengths": {"long": {"prompts": 6}}})
     planned = mine.planned()
     assert planned["emergence_train"] == 1 + 2  # those biased to both ends, of either vocabulary
     assert planned["emergence_draw_long_training"] == planned["emergence_gaps"] == 1
-    mine.configure({"postnorm": {"languages": {"lengths": {"tomita-3": 9}}}})
-    planned = mine.planned()
-    assert planned["postnorm_train"] == 1
-    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_draw_set_complement"}
-    mine.configure({"lengths": {"long": {"prompts": 6}}})
-    planned = mine.planned()
     assert "train" not in planned
     assert planned["prompts"] == 1
 
@@ -317,6 +322,7 @@ def test_a_model_of_figure_1_need_not_be_measured(fresh):
         assert "Traceback" not in ended.stdout
 
 
+@pytest.mark.all("a figure is drawn once more")
 def test_a_figure_drawn_again_has_the_same_bytes(mine):
     paths = [mine.root / f"figures/structural/fig1.{suffix}" for suffix in ("pdf", "svg", "png")]
     before = [path.read_bytes() for path in paths]
@@ -338,13 +344,16 @@ def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_
 
 
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
-    assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
+    measuring = "figures/structural/fig4.pdf -n --cores 1"
+    assert "gpu=1" in fresh.snakemake(measuring, CUDA_VISIBLE_DEVICES="0,1")
+    assert "gpu=1" not in fresh.snakemake(measuring, CUDA_VISIBLE_DEVICES="")
     assert fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == sum(
         WHOLE_JOBS[rule] for rule in WITH_GPU
     )
-    assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
+    assert "gpu=1" not in fresh.snakemake(f"{measuring} --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
 
 
+@pytest.mark.all("two plans and a job")
 def test_the_script_of_a_job_runs_in_one_process_for_a_debugger(mine):
     """On the inputs that are there, and with the bytes that Snakemake's own process of it wrote."""
     table = mine.root / "results/tables/emergence/gaps.csv"

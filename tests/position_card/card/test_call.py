@@ -112,6 +112,7 @@ def test_the_notebook_is_kept_with_its_outputs():
     assert (ROOT / "docs/card.ipynb").stat().st_size < 200_000
 
 
+@pytest.mark.all("a model is measured in four ways")
 def test_the_cells_of_the_notebook_run(here, monkeypatch):
     """On another model, which has other numbers and the same tables."""
     needs.packaged_smollm2()
