@@ -75,14 +75,14 @@ def scorecard_outputs(
     by_name = dict(zip(registry.claim_tables(claims_and_additions), checks, strict=True))
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
     printed_values = dict(zip(values["id"], values["value"], strict=True))
-    judged = scorecard.judge_claims(claims_and_additions, by_name, level)
-    cards = scorecard.scorecard(judged, printed_values, level)
+    judgements = scorecard.judge_claims(claims_and_additions, by_name, level)
+    cards = scorecard.scorecard(judgements, printed_values, level)
     of_models = cards["kind"].map(KIND_NAMES) == "language models"  # trained as those of structural, whatever the paper
     trains = cards["paper"].mask(of_models, "structural")
     cards.insert(list(cards).index("scale") + 1, "default run", trains.map(dict(trained)).fillna(""))
     of_papers, of_additions = (cards[(cards["whose"] == OURS) == addition] for addition in (False, True))
     of_papers = of_papers.drop(columns="question")
-    rows = scorecard.comparisons(judged)
+    rows = scorecard.comparisons(judgements)
     return {
         "csv": of_papers,
         "md": page(of_papers),

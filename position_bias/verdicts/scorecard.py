@@ -51,10 +51,12 @@ class Judgement:
         return str(self.decisive["scale"])
 
 
-Judged = Sequence[tuple[Claim, Sequence[Judgement]]]  # what each scale says of each claim, as `by_scale` returns it
+JudgementsByClaim = Sequence[
+    tuple[Claim, Sequence[Judgement]]
+]  # what each scale says of each claim, as `by_scale` returns it
 
 
-def judge_claims(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> Judged:
+def judge_claims(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> JudgementsByClaim:
     """Judge claims, additions of ours among them, by the rows of tables of checks that carry their ids.
 
     `checks` are tables in the schema of `judge.COLUMNS`, by the name that claims give them; `level` is that of the
@@ -71,22 +73,22 @@ def judge_claims(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], le
     return [(claim, by_scale(claim, rows[claim.table][claim.id], level)) for claim in claims]
 
 
-def scorecard(judged: Judged, published: Mapping[str, str], level: float) -> pd.DataFrame:
+def scorecard(judgements: JudgementsByClaim, published: Mapping[str, str], level: float) -> pd.DataFrame:
     """Return the scorecard: a row for each claim, with the columns of `_card`.
 
     `published` is what the papers print, by the id that claims give it; `level` is that of the intervals.
     """
-    return pd.DataFrame([_card(claim, scales, published, level) for claim, scales in judged])
+    return pd.DataFrame([_card(claim, scales, published, level) for claim, scales in judgements])
 
 
-def comparisons(judged: Judged) -> pd.DataFrame:
+def comparisons(judgements: JudgementsByClaim) -> pd.DataFrame:
     """Return every row that speaks of a claim, with the word of its own interval: columns COMPARISON_COLUMNS.
 
     Of each claim, the rows of the scale that decides come first.
     """
     rows = [
         judgement.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0, verdict=judgement.rows["word"])
-        for claim, scales in judged
+        for claim, scales in judgements
         for place, judgement in enumerate(scales)
     ]
     return pd.concat(rows, ignore_index=True)[list(COMPARISON_COLUMNS)]

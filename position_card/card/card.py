@@ -62,17 +62,17 @@ class Card:
         }
 
     @cached_property
-    def others(self) -> dict[str, CardPart]:
+    def parts_by_measure(self) -> dict[str, CardPart]:
         """Replacement and recall, where they were measured, by their names in `profiles`."""
-        measurements, others = self.measurements, {}
+        measurements, parts = self.measurements, {}
         resampling = (self.replicates, self.level, self.seed)
         if replacement := measurements.replacement:
             before = len(measurements.facts["before"])
             part = profiles.replacement_part(replacement, measurements.lengths[replacement.n], before, *resampling)
-            others[profiles.REPLACEMENT] = part
+            parts[profiles.REPLACEMENT] = part
         if measurements.recall:
-            others[profiles.RECALL] = profiles.recall_part(measurements.recall, *resampling)
-        return others
+            parts[profiles.RECALL] = profiles.recall_part(measurements.recall, *resampling)
+        return parts
 
     @cached_property
     def questions(self) -> Documents | None:
@@ -100,7 +100,7 @@ class Card:
         `value` stands between `low` and `high`, the bounds of its interval. `docs/card.md` has every column.
         """
         tables = defaultdict(list)
-        for part in (*self.lengths.values(), *self.others.values()):
+        for part in (*self.lengths.values(), *self.parts_by_measure.values()):
             for name, table in {**part.tables, "statistics": part.statistics}.items():
                 tables[name].append(table.assign(n=part.n, prompts=part.prompts))
         if answers := self.questions:
@@ -115,9 +115,9 @@ class Card:
         longest = self.lengths[max(self.lengths)]
         if sentences.on_chance(longest, *self.measurements.losses_without_context(longest.n)):
             return f"{self.name} cannot predict {self.text}"
-        if self.questions and (decided := questions.title(self.questions)):
-            return f"{self.name}: {decided}"
-        return sentences.verdict(self.name, longest, self.others)
+        if self.questions and (sentence := questions.title(self.questions)):
+            return f"{self.name}: {sentence}"
+        return sentences.verdict(self.name, longest, self.parts_by_measure)
 
     @cached_property
     def page(self) -> str:
@@ -128,7 +128,7 @@ class Card:
         else:
             question = questions.headline_without(self.measurements.facts["left out"][profiles.QUESTIONS])
             section = ""
-        return page.page(self.measurements, self.lengths, self.others, question, section)
+        return page.page(self.measurements, self.lengths, self.parts_by_measure, question, section)
 
     def figure(self) -> Figure:
         """Draw the figure, of the longest prompts."""

@@ -14,7 +14,7 @@ import pandas as pd
 from position_card.card import card, figures, page
 from position_card.card.card import Card
 from position_card.card.profiles import ENDS, QUARTERS, Interval, bounds, influence_over_middle, units
-from position_card.card.sentences import listed
+from position_card.card.sentences import enumeration
 from position_card.core.runtime import seed
 from position_card.drawing import style
 from position_card.rollout.attention import Array
@@ -29,7 +29,7 @@ LOSSES = ("loss", "by frequency", "uniform")
 def save_comparison(cards: Sequence[Card], directory: str | Path, folders: Sequence[str]) -> None:
     """Write page, figure and the table `ratios`; `folders` are those of the single cards, seen from the directory."""
     with style.session_style():
-        figure = figures.beside({model.name: model.tables for model in cards}, cards[0].text)
+        figure = figures.comparison({model.name: model.tables for model in cards}, cards[0].text)
     table = ratios(cards)
     card.save(comparison_page(cards, folders, table), figure, {"ratios": table}, Path(directory))
 
@@ -80,7 +80,7 @@ def comparison_page(cards: Sequence[Card], folders: Sequence[str], table: pd.Dat
     return TEMPLATE.read_text(encoding="utf-8").format(
         every=" beside ".join(model.name for model in cards),
         text=cards[0].text,
-        caption=page.caption_beside(level),
+        caption=page.comparison_caption(level),
         first=first,
         percent=page.PERCENT * level,
         ratios=page.table(header, _rows(table, cards)),
@@ -121,7 +121,7 @@ def _unpaired(table: pd.DataFrame, cards: Sequence[Card]) -> str:
     if unpaired.empty:
         return ""
     return (
-        f"\n{listed([cards[0].name, *unpaired['model'].unique()])} were not measured on the same prompts, as when "
+        f"\n{enumeration([cards[0].name, *unpaired['model'].unique()])} were not measured on the same prompts, as when "
         "their tokenizers differ; the prompts of their quotients are drawn independently.\n"
     )
 

@@ -6,7 +6,7 @@ Times are those of the pass that will run, from the time of a matrix product on 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from position_card.card.sentences import listed, recall_material
+from position_card.card.sentences import enumeration, recall_material
 from position_card.card.subject import Subject
 from position_card.measures import replacement
 from position_card.measures.cost import BYTES, PROCESS, cost_in_words, operations_per_second
@@ -38,7 +38,7 @@ def cost_of_gradients(
     """
     size, precision = subject.size, subject.precision
     counts = {n: len(prompt_set.tokens) for n, prompt_set in prompts.items()}
-    material = listed([f"{count} prompts of {n:,} tokens" for n, count in counts.items()]) + f" of {text}"
+    material = enumeration([f"{count} prompts of {n:,} tokens" for n, count in counts.items()]) + f" of {text}"
     head = 2 * size.width * size.vocabulary  # operations of a token, which all tokens have for their loss
     operations, memories = 0.0, []
     for n, count in counts.items():

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from position_card.card.profiles import Interval
 
 MARGIN = 1.1  # a ratio up to which, and down to its inverse, order matters little
-TOLD = 1.25  # a ratio that the number of records is told for
-USED = 3.0  # how many times as probable documents make an answer that a model takes from them, at least
+SAMPLE_RATIO = 1.25  # a ratio that the number of records is told for
+ANSWER_RATIO = 3.0  # how many times as probable documents make an answer that a model takes from them, at least
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PlaceRatios:
     right_first_less_last: Interval  # the same at the first place, less that at the last
     ever_right: bool  # with documents or without
     records: int
-    sample_size: int  # records whose intervals are as narrow as TOLD on either side
+    sample_size: int  # records whose intervals are as narrow as SAMPLE_RATIO on either side
     sample_size_for_little: int  # the same for MARGIN
 
 
@@ -39,7 +39,7 @@ class OptionShares:
     same: float  # share of the records where one option is chosen in all orders
     right: float | None  # share of right choices over all orders, where the right options are known
     records: int
-    sample_size: int  # records whose intervals are as narrow as TOLD on either side of an even share
+    sample_size: int  # records whose intervals are as narrow as SAMPLE_RATIO on either side of an even share
 
 
 def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: str = "") -> str:
@@ -50,12 +50,12 @@ def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: st
     accuracy = f"({share(ratios.right)} of the answers are right)"
     if not ratios.ever_right:
         return f"This model answers none of these with or without documents: {told_by} cannot tell{remedy}."
-    if ratios.alone.low < USED:
+    if ratios.alone.low < ANSWER_RATIO:
         return (
             f"The documents that hold the answers make these {times(ratios.alone)} as probable as no documents do, "
-            f"which is not separably {USED:g} times: {told_by} cannot tell where to put them."
+            f"which is not separably {ANSWER_RATIO:g} times: {told_by} cannot tell where to put them."
         )
-    if ratios.best.low < USED:
+    if ratios.best.low < ANSWER_RATIO:
         return (
             f"Among the other documents the model loses the answer, wherever its document stands: {told_by} cannot "
             f"tell; fewer documents may {accuracy}."
@@ -94,19 +94,22 @@ def decide_on_options(shares: OptionShares) -> str:
     right = (
         "" if shares.right is None else f"; {share(shares.right)} of the choices are right, and {share(even)} by chance"
     )
-    same = f"the same option is chosen in all orders in {share(shares.same)} of the records{right}"
+    consistency = f"the same option is chosen in all orders in {share(shares.same)} of the records{right}"
     if all(interval.low > even / MARGIN and interval.high < even * MARGIN for interval in shares.choices):
-        return f"Order matters little here: each place is chosen within {share(MARGIN - 1)} of {share(even)}; {same}."
-    place = max(range(len(shares.names)), key=lambda index: shares.choices[index].value)
-    most = shares.choices[place]
-    if most.low > even:
         return (
-            f"Don't trust one order: the option at place {shares.names[place]} is chosen in {percent(most)} of the "
-            f"orders, where {share(even)} is even; {same}. Ask in every order, and take the mean."
+            f"Order matters little here: each place is chosen within {share(MARGIN - 1)} of {share(even)}; "
+            f"{consistency}."
+        )
+    place = max(range(len(shares.names)), key=lambda index: shares.choices[index].value)
+    favourite = shares.choices[place]
+    if favourite.low > even:
+        return (
+            f"Don't trust one order: the option at place {shares.names[place]} is chosen in {percent(favourite)} of "
+            f"the orders, where {share(even)} is even; {consistency}. Ask in every order, and take the mean."
         )
     return (
-        f"Undecided: place {shares.names[place]} is chosen most, in {percent(most)} of the orders, where {share(even)} "
-        f"is even; {more(shares.sample_size, shares.records)}; {same}."
+        f"Undecided: place {shares.names[place]} is chosen most, in {percent(favourite)} of the orders, where "
+        f"{share(even)} is even; {more(shares.sample_size, shares.records)}; {consistency}."
     )
 
 

@@ -103,8 +103,10 @@ class DocumentsPlan:
             return None
         forward = cost.operations / self.n / 3  # for a token; a backward pass recomputes one, and is as long itself
         read = forward * self.tokens / operations_per_second(subject.device, subject.precision)
-        one = 2 * subject.size.parameters / operations_per_second(subject.device, subject.precision, single_token=True)
-        return read + (self.passes + self.reply_tokens) * one  # passes are short, and each reads all weights
+        token_seconds = (
+            2 * subject.size.parameters / operations_per_second(subject.device, subject.precision, single_token=True)
+        )
+        return read + (self.passes + self.reply_tokens) * token_seconds  # passes are short, and each reads all weights
 
     @property
     def cost(self) -> Cost:
@@ -139,13 +141,13 @@ def plan_documents(
     _require_no_control_tokens(subject, records.records)
     chat = None if options.plain else template
     frames = chat_frames(records.records, chat) if chat else plain_frames(records.records)
-    most, count = opening.longest(subject.config), _places(records.records, options)
+    limit, count = opening.longest(subject.config), _places(records.records, options)
     fitting, omissions, read, passes, reply_tokens, largest = [], records.omissions.copy(), 0, 0, 0, 0
     first, longest = None, Prompt((), ())
     for record, frame in zip(records.records, frames.texts, strict=True):
         question = _question(subject, record, frame, options, count)
         n = len(question.longest.tokens) + len(question.longest.answer)
-        if most is not None and n + options.generate > most:
+        if limit is not None and n + options.generate > limit:
             omissions[TOO_LONG] += 1
             continue
         fitting.append((record, frame))
@@ -157,7 +159,7 @@ def plan_documents(
         largest = max(largest, *(max(*prompt.tokens, *prompt.answer) for prompt in question.all_prompts))
     if first is None or len(fitting) < FEWEST:
         raise InputError(
-            f"{len(fitting)} of {len(records.records)} records fit {subject.name}, which takes {most} tokens, and at "
+            f"{len(fitting)} of {len(records.records)} records fit {subject.name}, which takes {limit} tokens, and at "
             f"least {FEWEST} are needed; give shorter ones"
         )
     counts = [len(record.items) for record, _ in fitting]
@@ -259,8 +261,8 @@ def _places(records: Sequence[Record], options: DocumentsOptions) -> int:
             f"rotating needs as many documents in every record, and these have {min(counts)} to {max(counts)}; leave "
             "--rotate out"
         )
-    others = min(len(record.items) - len(record.gold) for record in records)
-    return min(options.places, others + 1)
+    distractors = min(len(record.items) - len(record.gold) for record in records)
+    return min(options.places, distractors + 1)
 
 
 def _question(subject: Subject, record: Record, frame: str, options: DocumentsOptions, count: int) -> Question:
@@ -298,14 +300,14 @@ def _require_no_control_tokens(subject: Subject, records: Sequence[Record]) -> N
     controls = frozenset(special_tokens(subject.tokenizer))
     for record in records:
         contents = [message["content"] for message in record.messages]
-        for what, texts in (("a document", record.items), ("a message", contents), ("an answer", record.answers)):
+        for part, texts in (("a document", record.items), ("a message", contents), ("an answer", record.answers)):
             for text in texts:
                 ids = controls.intersection(encode(subject.tokenizer, text).ids)
                 names = [str(subject.tokenizer.id_to_token(token)) for token in ids]
                 for name in names:
                     if name in text:  # others stand for what is unknown
                         raise InputError(
-                            f"record {record.number} has the control token {name} in {what}, where it would begin or "
+                            f"record {record.number} has the control token {name} in {part}, where it would begin or "
                             "end a turn; remove it"
                         )
 

@@ -15,8 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from position_card.card.decision import MARGIN, TOLD, USED, decide_on_options, decide_on_places, percent, share
-from position_card.card.page import PERCENT, code, counted, table
+from position_card.card.decision import (
+    ANSWER_RATIO,
+    MARGIN,
+    SAMPLE_RATIO,
+    decide_on_options,
+    decide_on_places,
+    percent,
+    share,
+)
+from position_card.card.page import PERCENT, code, number_of, table
 from position_card.card.profiles import Interval
 from position_card.card.record_statistics import ENDS, LEVEL, OptionStatistics, PlaceStatistics
 from position_card.core import artifacts
@@ -25,7 +33,7 @@ from position_card.texts.records import ALONE, CLOSED
 
 TEMPLATE = resources.files(__package__).joinpath("documents.md")
 NAME = "documents"  # of the files, before .md, .csv and .json
-SHOWN = 4000  # characters of the first prompt that a page shows
+PROMPT_CHARACTERS = 4000  # characters of the first prompt that a page shows
 SPEAK = "; if it answers in sentences, --generate 32 lets it speak"  # which a file of records can be asked with
 ON_PLACES = """\
 In each record the document that holds the answer was put at {places} places among the others. The table has means over
@@ -129,7 +137,9 @@ class Documents:
         return TEMPLATE.read_text(encoding="utf-8").format(
             title=f"{facts['records']} in {facts['name']}",
             decision=self.decision,
-            omissions="".join(f" {counted(count, 'record')} left out: {why}." for why, count in omissions.items()),
+            omissions="".join(
+                f" {number_of(count, 'record')} left out: {reason}." for reason, count in omissions.items()
+            ),
             found=_on_places(comparison) if isinstance(comparison, PlaceStatistics) else _on_options(comparison),
             what="options" if facts["chooses"] else "documents",
             prompt=_code_block(facts["first prompt"]),
@@ -172,7 +182,7 @@ class Documents:
             if facts["system in user"]:
                 yield (
                     f"The template refuses or drops a system message, which begins the user's turn in "
-                    f"{counted(facts['system in user'], 'record')}."
+                    f"{number_of(facts['system in user'], 'record')}."
                 )
         elif facts["has template"]:
             yield "As plain text, since `--plain` leaves the chat template aside."
@@ -200,12 +210,12 @@ class Documents:
             yield "weights", f"random, not trained, drawn by seed {facts['untrained']}"
         elif facts["weights"]:
             yield "weights", f"{facts['weights']} of a GGUF file, unpacked to {facts['precision']}"
-        least, most = facts["items"]
-        of = f"{least}" if least == most else f"{least} to {most}"
-        what = "options" if facts["chooses"] else "documents"
+        least, greatest = facts["items"]
+        of = f"{least}" if least == greatest else f"{least} to {greatest}"
+        noun = "options" if facts["chooses"] else "documents"
         yield (
             "records",
-            f"{facts['sources']['records']}, {self.table['record'].nunique()} of {of} {what}, up to "
+            f"{facts['sources']['records']}, {self.table['record'].nunique()} of {of} {noun}, up to "
             f"{facts['longest']:,} tokens a prompt, sha256 {facts['sha256'][:12]}",
         )
         if facts["rotate"]:
@@ -238,7 +248,7 @@ def _on_places(comparison: PlaceStatistics) -> str:
         ("mean probability", *comparison.ratios_of_means.values()),
         ("right answers, difference", *(_points(change) for change in comparison.changes.values())),
     ]
-    sample_size, parts = comparison.sample_size(TOLD), comparison.shares
+    sample_size, parts = comparison.sample_size(SAMPLE_RATIO), comparison.shares
     return ON_PLACES.format(
         places=comparison.log_probability.shape[1],
         by_place=_by_place(comparison),
@@ -248,8 +258,8 @@ def _on_places(comparison: PlaceStatistics) -> str:
         each=f"{PERCENT * (1 - (1 - LEVEL) / len(ENDS)):g} %",
         **{part: "nothing" if math.isnan(of) else share(of) for part, of in parts.items()},
         needed=(
-            f"{sample_size:,} records such as these would tell a ratio to within a factor of {TOLD:g}; these are "
-            f"{comparison.records:,}."
+            f"{sample_size:,} records such as these would tell a ratio to within a factor of {SAMPLE_RATIO:g}; these "
+            f"are {comparison.records:,}."
         ),
     )
 
@@ -283,8 +293,8 @@ def _rules(chooses: bool) -> str:
         )
     return (
         "Nothing is decided where no answer is right, with documents or without, and unless the gold documents alone, "
-        f"and at their best place all documents, make the answer separably {USED:g} times as probable as no documents "
-        "do. Then *order matters little* where both intervals "
+        f"and at their best place all documents, make the answer separably {ANSWER_RATIO:g} times as probable as "
+        "no documents do. Then *order matters little* where both intervals "
         f"lie within {little} of the middle; *put key documents* at the end of the greater ratio where its interval "
         "lies above 1; *don't put* them at the end of the smaller one where its interval lies below 1; else it is "
         "undecided."
@@ -301,7 +311,11 @@ def _range(places: list[int]) -> str:
 
 def _code_block(text: str) -> str:
     """Return a text in a block of code, whose fence is longer than what stands in it."""
-    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]} ... ({len(text) - SHOWN:,} characters more)"
-    longest = max((len(run) for run in shown.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)
+    excerpt = (
+        text
+        if len(text) <= PROMPT_CHARACTERS
+        else f"{text[:PROMPT_CHARACTERS]} ... ({len(text) - PROMPT_CHARACTERS:,} characters more)"
+    )
+    longest = max((len(run) for run in excerpt.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{shown}\n{fence}"
+    return f"{fence}text\n{excerpt}\n{fence}"

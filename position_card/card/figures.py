@@ -39,7 +39,7 @@ from position_card.drawing.looks import (
 from position_card.drawing.panels import layer_axis, log_ticks
 from position_card.drawing.style import PAGE
 from position_card.rollout.parts import middle_half, parts_of_places
-from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
+from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
 MIXINGS = {  # estimators of residual mixing, by marks, and by colours that no rollout has
     "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),
@@ -53,19 +53,18 @@ CURVES = {  # in the order of the legend; profile.csv has the other rollouts and
     "mean-attention": Look("rollout of mean attention", PINK, "", width=0.8),
     "uniform": Look("uniform", REFERENCE, "", width=0.6),
 }
-REPLACED = Look("measured by replacement, with the same middle", BLACK, "D", "")
+REPLACEMENT_LOOK = Look("measured by replacement, with the same middle", BLACK, "D", "")
 SINK = 2.0  # times as much as before: then the mean attention to the farthest token is named
 UNIFORM: dict[str, Any] = {"color": "0.65", "linestyle": "--", "linewidth": 1.2, "zorder": 3}  # in front
 MIDDLE: dict[str, Any] = {"color": "0.94", "linewidth": 0, "zorder": 0}  # the half that the ends are compared with
 MEAN: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 1.2}
 ABOVE: dict[str, Any] = {"handlelength": 1.8, "loc": "lower center", "bbox_to_anchor": (0.4, 1.0)}  # a panel's legend
-MEASURED = "influence"  # the variant of `profiles` that was measured
 TIMES = "\N{MULTIPLICATION SIGN}"
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
 ROW, INFLUENCE_ROW, ANSWER_ROW = 1.95, 1.9, 1.75  # inches: the height of panels of a model, from the last row on
 TITLE_ROOM = 0.1  # inches
-FOUND = "probability of the right word"
+RECALL_LABEL = "probability of the right word"
 ROOM = 0.75  # of the width of a panel and its share of the margins, for a title
 Tables = Mapping[str, pd.DataFrame]  # those of the card of one model, by name
 
@@ -107,13 +106,13 @@ def card(tables: Tables, title: str, text: str) -> Figure:
     return whole
 
 
-def beside(models: Mapping[str, Tables], text: str) -> Figure:
+def comparison(models: Mapping[str, Tables], text: str) -> Figure:
     """Draw residual mixing, influence and attention of several models, a row for each of them by its name.
 
     Panels of a column share the scale of their ordinates; what is drawn of each model is what `card` draws.
     """
     models = {name: _of_longest(tables) for name, tables in models.items()}
-    shown = list(models.values())
+    tables_of_models = list(models.values())
     figure = Figure(figsize=(PAGE, 1.0 + ROW * len(models)), label=f"Position cards of {', '.join(models)}, on {text}")
     FigureCanvasAgg(figure)
     rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
@@ -126,13 +125,13 @@ def beside(models: Mapping[str, Tables], text: str) -> Figure:
         _attention(row[2], tables["distances"])
         for axes in row:
             axes.tick_params(labelleft=True)
-    _lambda_limits(rows[:, 0], shown)
-    _influence_limits(rows[:, 1], shown)
+    _lambda_limits(rows[:, 0], tables_of_models)
+    _influence_limits(rows[:, 1], tables_of_models)
     for axes in rows[:, 2]:
         log_ticks(axes.xaxis)
         log_ticks(axes.yaxis)
-    _legends_above(rows[0, 0], rows[0, 2], shown)
-    legend(figure, below=_influence_entries(shown))
+    _legends_above(rows[0, 0], rows[0, 2], tables_of_models)
+    legend(figure, below=_influence_entries(tables_of_models))
     return figure
 
 
@@ -148,22 +147,30 @@ def _prompts(tables: Tables) -> str:
     return f"{profile['prompts'].max()} prompts of {profile['position'].max() + 1} tokens"
 
 
-def _influence_entries(shown: Sequence[Tables], statistics: pd.DataFrame | None = None) -> list[Line2D]:
+def _influence_entries(tables_of_models: Sequence[Tables], statistics: pd.DataFrame | None = None) -> list[Line2D]:
     """Return lines and marks of influence for a legend; with what both ends have over the middle by `statistics`."""
-    variants = {variant for tables in shown for variant in tables["profile"]["variant"]}
+    variants = {variant for tables in tables_of_models for variant in tables["profile"]["variant"]}
     looks = present(variants & {*CURVES}, CURVES)
-    named = [look._replace(name=_with_ends(look.name, statistics, name, ENDS)) for name, look in looks.items()]
-    if any("replacement" in tables for tables in shown):
-        named.insert(1, REPLACED._replace(name=_with_ends(REPLACED.name, statistics, REPLACEMENT, ENDS)))
-    return [look.entry() for look in named]
+    looks_of_entries = [
+        look._replace(name=_with_ends(look.name, statistics, name, ENDS)) for name, look in looks.items()
+    ]
+    if any("replacement" in tables for tables in tables_of_models):
+        looks_of_entries.insert(
+            1, REPLACEMENT_LOOK._replace(name=_with_ends(REPLACEMENT_LOOK.name, statistics, REPLACEMENT, ENDS))
+        )
+    return [look.entry() for look in looks_of_entries]
 
 
 def _with_ends(label: str, statistics: pd.DataFrame | None, variant: str, ends: Sequence[str]) -> str:
     """Return a label with what both ends have over the middle by a measure below it, where this is known."""
     if statistics is None:
         return label
-    known = {} if variant in BASELINES else {end: _intervals(statistics, variant, end) for end in ends}
-    lines = [f"{end.removesuffix(' / middle')} {TIMES}{of}" for end, found in known.items() for of in found]
+    intervals_by_end = {} if variant in BASELINES else {end: _intervals(statistics, variant, end) for end in ends}
+    lines = [
+        f"{end.removesuffix(' / middle')} {TIMES}{of}"
+        for end, intervals in intervals_by_end.items()
+        for of in intervals
+    ]
     return "\n".join([label.replace(", ", ",\n"), *lines])
 
 
@@ -180,10 +187,10 @@ def _legend_beside(axes: Axes, entries: Sequence[Artist]) -> None:
     axes.legend(handles=list(entries), loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _legends_above(lambdas: Axes, attention: Axes, shown: Sequence[Tables]) -> None:
-    kinds = present((kind for tables in shown for kind in set(tables["layers"]["estimator"])), MIXINGS)
+def _legends_above(lambdas: Axes, attention: Axes, tables_of_models: Sequence[Tables]) -> None:
+    kinds = present((kind for tables in tables_of_models for kind in set(tables["layers"]["estimator"])), MIXINGS)
     lambdas.legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
-    handles, labels = zip(*_attention_entries(shown), strict=True)
+    handles, labels = zip(*_attention_entries(tables_of_models), strict=True)
     attention.legend(handles, labels, handler_map={tuple: HandlerTuple(ndivide=None, pad=0)}, **ABOVE)
 
 
@@ -206,48 +213,50 @@ def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
 
 
 def _influence(axes: Axes, tables: Tables) -> None:
-    profiles = _shown(tables["profile"])
+    profiles = _visible_rows(tables["profile"])
     for variant, look in present(profiles["variant"], CURVES).items():
         rows = profiles[profiles["variant"] == variant]
         position = rows["position"]
         if variant != "uniform":
             axes.fill_between(position, rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
-        front = 1.5 if variant == MEASURED else 2.0
+        front = 1.5 if variant == INFLUENCE else 2.0
         axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width, zorder=front)
     of_middle = middle_half(int(profiles["position"].max()) + 1)
     axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
-    influence = _measured(tables)
+    influence = _measured_influence(tables)
     last, mean = len(influence) - 1, influence[of_middle].mean()
     axes.hlines(mean, of_middle.start, of_middle.stop - 1, color=BLACK, linewidth=0.8, zorder=3)
-    axes.plot([0, last], influence[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
+    axes.plot([0, last], influence[[0, last]], "o", color=CURVES[INFLUENCE].colour, markersize=3.5, zorder=1.5)
     if "replacement" in tables:
         rows = tables["replacement"].rename(columns={"value": "measured"})
         inside = rows["position"].between(of_middle.start, of_middle.stop - 1)
         scale = mean / rows.loc[inside, "measured"].mean()
         rows[["measured", "low", "high"]] *= scale
-        error_bars(axes, rows["position"], rows, REPLACED.colour, fmt=REPLACED.marker, markersize=3, zorder=3)
+        error_bars(
+            axes, rows["position"], rows, REPLACEMENT_LOOK.colour, fmt=REPLACEMENT_LOOK.marker, markersize=3, zorder=3
+        )
     axes.set_yscale("log")
     axes.set_xlabel("token position")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_ylabel("share of influence")
 
 
-def _measured(tables: Tables) -> NDArray[np.float64]:
+def _measured_influence(tables: Tables) -> NDArray[np.float64]:
     """Return measured influence by position, [n]."""
     profile = tables["profile"]
-    return profile[profile["variant"] == MEASURED].set_index("position")["value"].to_numpy()
+    return profile[profile["variant"] == INFLUENCE].set_index("position")["value"].to_numpy()
 
 
 def _annotate_ends(axes: Axes, tables: Tables) -> None:
     """Say beside the first and the last token what influence they have over the middle half, by `statistics`."""
-    influence = _measured(tables)
+    influence = _measured_influence(tables)
     of_middle, last = middle_half(len(influence)), len(influence) - 1
     below_all = influence[: of_middle.start].min()  # of the line near the first token
     for end, place, height, aside, (side, edge) in (
         (ENDS[0], 0, below_all, (3, -5), ("left", "top")),
         (ENDS[1], last, influence[last], (-5, 3), ("right", "bottom")),
     ):
-        for interval in _intervals(tables["statistics"], MEASURED, end):
+        for interval in _intervals(tables["statistics"], INFLUENCE, end):
             annotation = axes.annotate(
                 f"{TIMES}{interval.value:.3g}",
                 (place, height),
@@ -255,13 +264,13 @@ def _annotate_ends(axes: Axes, tables: Tables) -> None:
                 textcoords="offset points",
                 ha=side,
                 va=edge,
-                color=CURVES[MEASURED].colour,
+                color=CURVES[INFLUENCE].colour,
                 zorder=4,
             )
             annotation.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
 
 
-def _shown(profiles: pd.DataFrame) -> pd.DataFrame:
+def _visible_rows(profiles: pd.DataFrame) -> pd.DataFrame:
     return profiles[profiles["estimator"].isin([ESTIMATOR, "none"]) & profiles["variant"].isin(CURVES)]
 
 
@@ -293,8 +302,8 @@ def _sink(axes: Axes, mean: pd.Series) -> None:
 
 def _questions(axes: Axes, answers: pd.DataFrame, statistics: pd.DataFrame) -> None:
     """Draw the probability of the answer by the place of the document that holds it: each question, and the means."""
-    asked = answers[answers["place"].str.isdigit()]
-    by_place = asked.pivot(index="place", columns="record", values="log_probability").sort_index(
+    by_number = answers[answers["place"].str.isdigit()]
+    by_place = by_number.pivot(index="place", columns="record", values="log_probability").sort_index(
         key=lambda of: of.astype(int)
     )
     places, means = by_place.index.astype(int).to_numpy(), np.exp(by_place.mean(axis=1)).to_numpy()
@@ -318,7 +327,9 @@ def _recall(axes: Axes, recall: pd.DataFrame, statistics: pd.DataFrame) -> None:
     """Draw the probability of the right word by place, with its means at both ends and in the middle half."""
     place, probability = recall["place"].to_numpy(), recall["probability"].to_numpy()
     axes.fill_between(place, recall["probability low"], recall["probability high"], color=GREEN, alpha=0.2, linewidth=0)
-    axes.plot(place, probability, color=GREEN, linewidth=1.0, label=_with_ends(FOUND, statistics, RECALL, EIGHTHS))
+    axes.plot(
+        place, probability, color=GREEN, linewidth=1.0, label=_with_ends(RECALL_LABEL, statistics, RECALL, EIGHTHS)
+    )
     axes.plot(place, recall["accuracy"], "o", color=GREY, markersize=2, label="share of right words (accuracy)")
     axes.plot(place, recall["prior"], color=REFERENCE, linewidth=0.8, linestyle="-.", label="prior")
     parts = parts_of_places(len(place))
@@ -337,27 +348,27 @@ def _recall(axes: Axes, recall: pd.DataFrame, statistics: pd.DataFrame) -> None:
     _legend_beside(axes, handles)
 
 
-def _attention_entries(shown: Sequence[Tables]) -> list[tuple[Any, str]]:
+def _attention_entries(tables_of_models: Sequence[Tables]) -> list[tuple[Any, str]]:
     """Handles and names of the lines of attention, those of layers in three of their shades."""
-    depths = {int(tables["distances"]["layer"].max()) for tables in shown}
-    deepest, same = max(depths), len(depths) == 1
-    label = f"layers 1 to {deepest}" if same else "first to last layer"
-    few = tuple(Line2D([], [], color=colour, linewidth=0.9) for colour in shades(range(3)).values())
-    of_layers = (few, f"{label}, light to dark") if deepest > 1 else (few[1], "layer 1")
+    depths = {int(tables["distances"]["layer"].max()) for tables in tables_of_models}
+    deepest, equal_depths = max(depths), len(depths) == 1
+    label = f"layers 1 to {deepest}" if equal_depths else "first to last layer"
+    shade_lines = tuple(Line2D([], [], color=colour, linewidth=0.9) for colour in shades(range(3)).values())
+    of_layers = (shade_lines, f"{label}, light to dark") if deepest > 1 else (shade_lines[1], "layer 1")
     mean = [(Line2D([], [], **MEAN), "mean of layers")] if deepest > 1 else []
     return [of_layers, *mean, (Line2D([], [], **UNIFORM), "uniform attention")]
 
 
-def _lambda_limits(panels: Iterable[Axes], shown: Sequence[Tables]) -> None:
-    top = max(tables["layers"]["high"].max() for tables in shown)
+def _lambda_limits(panels: Iterable[Axes], tables_of_models: Sequence[Tables]) -> None:
+    top = max(tables["layers"]["high"].max() for tables in tables_of_models)
     for axes in panels:
         axes.set_ylim(0, 1.08 * top)
 
 
-def _influence_limits(panels: Iterable[Axes], shown: Sequence[Tables]) -> None:
+def _influence_limits(panels: Iterable[Axes], tables_of_models: Sequence[Tables]) -> None:
     """One scale for all. Rollouts may lie far from any measurement: influence has the room, and replacement."""
-    profiles = pd.concat([_shown(tables["profile"]) for tables in shown])
-    reference = profiles[profiles["variant"].isin([MEASURED, "uniform"])]
+    profiles = pd.concat([_visible_rows(tables["profile"]) for tables in tables_of_models])
+    reference = profiles[profiles["variant"].isin([INFLUENCE, "uniform"])]
     low, high = reference["low"].min() / 5, 3 * reference["high"].max()
     for axes in panels:
         axes.set_ylim(low, max(high, axes.get_ylim()[1]))

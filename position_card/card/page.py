@@ -108,20 +108,20 @@ position-card MODEL --untrained 3
 def page(
     measurements: Measurements,
     lengths: Mapping[int, CardPart],
-    others: Mapping[str, CardPart],
+    parts: Mapping[str, CardPart],
     question: str,
     answers: str,
 ) -> str:
     """Return the page of a card, above all about the longest of the lengths that were measured.
 
     It begins with the `question` where documents belong, and its answer; `answers` are the numbers behind that.
-    `lengths` has the part of each length (`profiles.influence_part`), and `others` those of replacement and recall, by
+    `lengths` has the part of each length (`profiles.influence_part`), and `parts` those of replacement and recall, by
     their names in `profiles`.
     """
     facts = measurements.facts
     longest = measurements.lengths[max(measurements.lengths)]
     part = lengths[longest.n]
-    replacement, recall_part = others.get(REPLACEMENT), others.get(RECALL)
+    replacement, recall_part = parts.get(REPLACEMENT), parts.get(RECALL)
     before = facts["before"]
     first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
     on_recall = of_recall = ""
@@ -143,7 +143,7 @@ def page(
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
         alt=_alt(facts, bool(answers), recall_part is not None),
-        drawn=_drawn(longest.n, longest.prompts, facts),
+        drawn=_prompts_phrase(longest.n, longest.prompts, facts),
         caption=_caption(part, bool(answers), recall_part is not None),
         question=question,
         answers=answers,
@@ -160,7 +160,7 @@ def page(
         of_recall=of_recall,
         kinds="\n".join(f"  - {meaning}." for variant, meaning in KINDS.items() if variant in present_variants),
         percent=PERCENT * part.level,
-        same=sentences.SAME,
+        same=sentences.EQUAL_DISTANCE,
         rollouts=_rollouts(part, replacement),
         kernels=(IN_THE_LAST_COLUMN if backward else "") + _kernels(longest),
         copies=COPIES if facts["model"]["untrained"] is None else "",
@@ -168,7 +168,7 @@ def page(
     )
 
 
-def caption_beside(level: float) -> str:
+def comparison_caption(level: float) -> str:
     """Return what the figure of several cards shows, with the kind of its intervals."""
     return (
         f"Left: {OF_LAMBDA}. Middle: {OF_INFLUENCE} Dots mark the first and the last token; numbers beside them are "
@@ -179,9 +179,9 @@ def caption_beside(level: float) -> str:
 
 
 def _alt(facts: Mapping[str, Any], questions: bool, recall: bool) -> str:
-    shown = ["answers"] * questions + ["recall"] * recall + ["influence", "residual mixing", "attention"]
-    listed = sentences.listed(shown)
-    return f"{listed[0].upper()}{listed[1:]} of {facts['name']} on {facts['text']}"
+    panels = ["answers"] * questions + ["recall"] * recall + ["influence", "residual mixing", "attention"]
+    text = sentences.enumeration(panels)
+    return f"{text[0].upper()}{text[1:]} of {facts['name']} on {facts['text']}"
 
 
 def _caption(part: CardPart, questions: bool, recall: bool) -> str:
@@ -215,7 +215,7 @@ def _by_length(lengths: Mapping[int, CardPart], facts: Mapping[str, Any]) -> str
         ends = (part.interval(INFLUENCE, end) for end in ENDS)
         loss, mean = part.interval(LOSS, "mean"), f"{sentences.mixings(part).mean():.3g}"
         close, span = sentences.closest(part)
-        names = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in close])
+        names = sentences.enumeration([sentences.NAMES[name].removeprefix("the ") for name in close])
         rows.append((n, part.prompts, facts["prompts"][str(n)]["documents"], loss, mean, *ends, f"{names} ({span})"))
     ratios = ("influence, first / middle", "influence, last / middle")
     return table(
@@ -239,8 +239,8 @@ def _rollouts(part: CardPart, replacement: CardPart | None) -> str:
             if (estimator, variant, ENDS[0]) in intervals:
                 cells = [cell(estimator, variant, statistic) for statistic in ("wasserstein", *ENDS)]
                 rows.append((label, *cells, *(cell(name, variant, "wasserstein") for name in estimators[1:])))
-    others = [f"W, {MIXINGS[name]}" for name in estimators[1:]]
-    return table(("", f"W, {MIXINGS[estimators[0]]}", *ENDS, *others), rows)
+    columns = [f"W, {MIXINGS[name]}" for name in estimators[1:]]
+    return table(("", f"W, {MIXINGS[estimators[0]]}", *ENDS, *columns), rows)
 
 
 def _kernels(measurement: Measurement) -> str:
@@ -248,7 +248,7 @@ def _kernels(measurement: Measurement) -> str:
     if set(measurement.kernels) != {"toeplitz", "rotary"}:
         return ""
     pairs = zip(measurement.kernels["toeplitz"], measurement.kernels["rotary"], measurement.windows, strict=True)
-    shares = np.concatenate([agreement(fitted, predicted, window) for fitted, predicted, window in pairs])
+    shares = np.concatenate([agreement(kernel, prediction, window) for kernel, prediction, window in pairs])
     shares = shares[np.isfinite(shares)]
     if not len(shares):
         return ""
@@ -256,9 +256,9 @@ def _kernels(measurement: Measurement) -> str:
     explained = f"{PERCENT * middle:.0f} %" if middle > 0 else "nothing"
     return (
         "\nDo rotary positions alone explain how the mean logit changes with distance? In the median of "
-        f"{counted(len(shares), 'head')} they explain {explained} of its variance over distances, by turning the mean "
-        f"query and the mean key (R^2 = {middle:.2g}; half of the heads lie between {low:.2g} and {high:.2g}; below 0, "
-        "a constant would do better).\n"
+        f"{number_of(len(shares), 'head')} they explain {explained} of its variance over distances, by turning the "
+        f"mean query and the mean key (R^2 = {middle:.2g}; half of the heads lie between {low:.2g} and {high:.2g}; "
+        "below 0, a constant would do better).\n"
     )
 
 
@@ -266,7 +266,7 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
     facts = measurements.facts
     model, read, versions = facts["model"], facts["read"], facts["versions"]
     yield "model", facts["sources"]["model"]
-    documents = counted(read["documents"], "document")
+    documents = number_of(read["documents"], "document")
     yield "text", f"{facts['sources']['text']}, {documents}, sha256 {read['sha256'][:12]}"
     if model["untrained"] is not None:
         spread = ", with the library's spread, since a GGUF file does not say its own" if model["weights"] else ""
@@ -275,7 +275,7 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
         yield "weights", model["weights"]
     yield (
         "architecture",
-        f"{model['type']}: {counted(model['layers'], 'layer')} of {counted(model['heads'], 'head')}, "
+        f"{model['type']}: {number_of(model['layers'], 'layer')} of {number_of(model['heads'], 'head')}, "
         f"{model['parameters']:,} parameters",
     )
     yield "lengths", "; ".join(_lengths(measurements))
@@ -287,9 +287,9 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
     )
     if recall := measurements.recall:
         material = sentences.recall_material(recall.n)
-        yield "recall", f"{counted(recall.contexts, 'context')} of {material}; cues of {recall.cue}"
-    for measure, why in facts["left out"].items():
-        yield measure, f"not measured: {why}"
+        yield "recall", f"{number_of(recall.contexts, 'context')} of {material}; cues of {recall.cue}"
+    for measure, reason in facts["left out"].items():
+        yield measure, f"not measured: {reason}"
     if note := facts.get("tokenizer"):
         yield "tokenizer", note
     before = facts["before"]
@@ -319,24 +319,24 @@ def _lengths(measurements: Measurements) -> Iterator[str]:
     """Yield what was measured of each length, and why a length that was asked for was not."""
     facts = measurements.facts
     for n, measurement in measurements.lengths.items():
-        yield _drawn(n, measurement.prompts, facts)
+        yield _prompts_phrase(n, measurement.prompts, facts)
     for n in facts["asked"]:
-        most = facts["longest"]
-        if most is not None and n > most:
-            few = "" if most in measurements.lengths else ", of which the text has too few"
-            yield f"not {n}, since the model takes {most}{few}"
+        limit = facts["longest"]
+        if limit is not None and n > limit:
+            shortage = "" if limit in measurements.lengths else ", of which the text has too few"
+            yield f"not {n}, since the model takes {limit}{shortage}"
         elif n not in measurements.lengths:
             yield f"not {n}, since the text has too few prompts of it"
 
 
-def _drawn(n: int, prompts: int, facts: Mapping[str, Any]) -> str:
+def _prompts_phrase(n: int, prompts: int, facts: Mapping[str, Any]) -> str:
     documents = facts["prompts"][str(n)]["documents"]
-    return f"{counted(prompts, 'prompt')} of {n} tokens of {counted(documents, 'document')}"
+    return f"{number_of(prompts, 'prompt')} of {n} tokens of {number_of(documents, 'document')}"
 
 
-def counted(count: int, what: str) -> str:
+def number_of(count: int, noun: str) -> str:
     """Return a count with its noun, such as 1 head or 2 heads."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def table(header: Sequence[str], rows: Any) -> str:

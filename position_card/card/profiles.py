@@ -36,7 +36,17 @@ QUESTIONS = "questions"  # the built-in ones
 RECALL, ACCURACY, EIGHTHS = "recall", "accuracy", ("first eighth / middle", "last eighth / middle")
 LEAST = 8  # documents that intervals are over; where there are fewer, they are over prompts
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
-SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
+PROFILE_NAMES = (
+    INFLUENCE,
+    *BASELINES,
+    "a",
+    "b",
+    "content-free",
+    "logit-by-distance",
+    "mean-query-key",
+    "mean-attention",
+    "c",
+)
 
 
 @dataclass(frozen=True)
@@ -103,15 +113,15 @@ def influence_part(measurement: Measurement, replicates: int, level: float, seed
     """
     assert measurement.influence is not None
     weights = comparison.prompt_weights(units(measurement.documents), replicates, seed)
-    shown = variants(measurement, {name: name for name in SHOWN})
-    curves, values = comparison.tabulate(shown, weights, level, SHAPE)
+    profiles = variants(measurement, {name: name for name in PROFILE_NAMES})
+    curves, values = comparison.tabulate(profiles, weights, level, SHAPE)
     of_profile = (values["variant"] == INFLUENCE) & values["statistic"].isin(ENDS)
     over_middle = _rows(INFLUENCE, influence_over_middle(measurement, replicates, seed))
     of_loss = {"mean": _means(weights, measurement.loss)}
     trends = comparison.depth_trends(measurement.mixing, weights)
     all_values = pd.concat([values[~of_profile], over_middle, trends, _rows(LOSS, of_loss)], ignore_index=True)
-    nothing = np.zeros((measurement.prompts, measurement.layers))
-    no_token = bounds(_means(weights, nothing if measurement.no_token is None else measurement.no_token), level)
+    zeros = np.zeros((measurement.prompts, measurement.layers))
+    no_token = bounds(_means(weights, zeros if measurement.no_token is None else measurement.no_token), level)
     layers = [
         pd.DataFrame(
             {
@@ -183,10 +193,10 @@ def recall_part(recall: RecallResult, replicates: int, level: float, seed: int) 
     for name, by_context in (("probability", scores.probability), (ACCURACY, scores.correct)):
         table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, by_context), level))
     table = table.assign(prior=scores.prior.mean(0), chance=1 / recall.words)
-    defined = 1.0 if is_able(float(scores.correct.mean())) else np.nan
+    factor = 1.0 if is_able(float(scores.correct.mean())) else np.nan
     eighths = ends_over_middle(_means(weights, above_prior(scores)))
     values = {ACCURACY: _means(weights, scores.correct.mean(-1))}
-    values |= {name: defined * over for name, over in eighths.items()}
+    values |= {name: factor * over for name, over in eighths.items()}
     return CardPart(recall.n, recall.contexts, level, _rows(RECALL, values), {RECALL: table})
 
 

@@ -8,7 +8,7 @@ from importlib import resources
 import pandas as pd
 
 from position_card.card.documents_page import Documents
-from position_card.card.page import counted
+from position_card.card.page import number_of
 from position_card.card.profiles import QUESTIONS
 from position_card.card.record_statistics import PlaceStatistics
 from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
@@ -36,7 +36,7 @@ answer: before the others (place 1), in the middle (2), or behind them (3).
 def headline(answers: Documents) -> str:
     """Return the sentence that decides, and what it is of."""
     facts = answers.facts
-    records, documents = counted(answers.table["record"].nunique(), "question"), facts["items"][0]
+    records, documents = number_of(answers.table["record"].nunique(), "question"), facts["items"][0]
     return (
         f"**{answers.decision}** This is of {NAME}: {records} in English, each with {documents} invented facts of a "
         f"sentence, in prompts of up to {facts['longest']:,} tokens. Longer prompts and other documents can have "
@@ -51,7 +51,7 @@ def title(answers: Documents) -> str:
         return ""
     if "is not told apart" in answers.decision:
         decision = "Put key documents first or last"
-    return f"{decision[0].lower()}{decision[1:]} ({counted(answers.table['record'].nunique(), 'built-in question')})"
+    return f"{decision[0].lower()}{decision[1:]} ({number_of(answers.table['record'].nunique(), 'built-in question')})"
 
 
 def ratios_of_ends(answers: Documents) -> pd.DataFrame:
@@ -75,7 +75,7 @@ def headline_without(reason: str) -> str:
 def section(answers: Documents) -> str:
     """Return the table by place, with what was asked."""
     return SECTION.format(
-        records=counted(answers.table["record"].nunique(), "question"),
+        records=number_of(answers.table["record"].nunique(), "question"),
         documents=answers.facts["items"][0],
         table=answers.by_place,
         page=PAGE,

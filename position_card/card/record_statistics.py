@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from position_card.card.decision import MARGIN, TOLD, OptionShares, PlaceRatios
+from position_card.card.decision import MARGIN, SAMPLE_RATIO, OptionShares, PlaceRatios
 from position_card.card.profiles import Interval
 from position_card.rollout.attention import Array
 from position_card.rollout.statistics import bootstrap_weights, mean_and_interval, percentile_interval, t_quantile
@@ -122,7 +122,7 @@ class PlaceStatistics:
             right_first_less_last=_mean(self.right[:, 0] - self.right[:, -1]),
             ever_right=any(ever),
             records=self.records,
-            sample_size=self.sample_size(TOLD),
+            sample_size=self.sample_size(SAMPLE_RATIO),
             sample_size_for_little=self.sample_size(MARGIN),
         )
 
@@ -200,7 +200,7 @@ class OptionStatistics:
         """What the decision is made from."""
         count = self.probability.shape[1]
         share = np.eye(count)[self.by_place.argmax(-1)].mean(1)
-        spread, wide = float(share.std(0, ddof=1).max()), (TOLD - 1) / count
+        spread, wide = float(share.std(0, ddof=1).max()), (SAMPLE_RATIO - 1) / count
         return OptionShares(
             names=tuple(LETTERS[:count]),
             choices=self.choices,

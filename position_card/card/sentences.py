@@ -29,7 +29,9 @@ from position_card.rollout.passages import PIECE, PIECES, WORDS
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
 ESTIMATOR = "frobenius"  # Eq. 1 of the paper; sentences are about it
-SAME = 0.005  # of W, up to which rollouts are equally close: half of the last digit that the paper prints of it
+EQUAL_DISTANCE = (
+    0.005  # of W, up to which rollouts are equally close: half of the last digit that the paper prints of it
+)
 TREND_FROM = 6  # layers; of fewer, a rank correlation says little
 
 NAMES = {
@@ -59,7 +61,7 @@ SHAPES = {
 }
 
 # The same of recall in n tokens, for a title.
-FOUND = {
+RECALL_SIDES = {
     (1, 1): "better at both ends of {n:,} tokens than in the middle",
     (1, 0): "better at the beginning of {n:,} tokens than in the middle",
     (1, -1): "best at the beginning of {n:,} tokens, and worst at the end",
@@ -72,16 +74,16 @@ FOUND = {
 }
 
 
-def verdict(model: str, part: CardPart, others: Mapping[str, CardPart]) -> str:
+def verdict(model: str, influence: CardPart, parts: Mapping[str, CardPart]) -> str:
     """Say in the words of a title what recall tells of the place, or else replacement, or else gradients."""
     for name, ends, measure in ((RECALL, EIGHTHS, ""), (REPLACEMENT, ENDS, "replacement"), ("", ENDS, "gradients")):
-        found = others.get(name) if name else part
-        if found is None:
+        part = parts.get(name) if name else influence
+        if part is None:
             continue
-        first, last = (found.interval(name or INFLUENCE, end) for end in ends)
+        first, last = (part.interval(name or INFLUENCE, end) for end in ends)
         if not np.isnan([first.low, last.low]).any():
             sides = first.side(1), last.side(1)
-            by_recall = f"{model} finds random words {FOUND[sides].format(n=found.n)}"
+            by_recall = f"{model} finds random words {RECALL_SIDES[sides].format(n=part.n)}"
             return f"In {model}, by {measure}, {SHAPES[sides]}" if measure else by_recall
     return f"In {model} no place can be compared with the middle"
 
@@ -96,11 +98,11 @@ def on_chance(part: CardPart, uniform: float, by_frequency: float) -> str:
     if loss.side(min(uniform, by_frequency)) < 0:
         return ""
     chance = loss.side(uniform) >= 0
-    known = "chance" if chance else "the frequencies of tokens in this text"
+    reference = "chance" if chance else "the frequencies of tokens in this text"
     return (
-        f"**This model predicts no better than {known}.** Its loss is {loss} nats a token; the same probability for "
-        f"every token has {uniform:.3g}, and a model that knows only how often each token of this text occurs about "
-        f"{by_frequency:.3g}. So this card describes a model that cannot predict this text, such as one without "
+        f"**This model predicts no better than {reference}.** Its loss is {loss} nats a token; the same probability "
+        f"for every token has {uniform:.3g}, and a model that knows only how often each token of this text occurs "
+        f"about {by_frequency:.3g}. So this card describes a model that cannot predict this text, such as one without "
         "training, of damaged weights or of other texts, and claims no position bias. The tables have its numbers."
     )
 
@@ -108,13 +110,14 @@ def on_chance(part: CardPart, uniform: float, by_frequency: float) -> str:
 def on_mixing(part: CardPart) -> str:
     """Say how much attention adds, layer by layer."""
     of_layers = mixings(part)
-    least, most = of_layers.argmin(), of_layers.argmax()
+    least, greatest = of_layers.argmin(), of_layers.argmax()
     mean = f"{of_layers.mean():.3g} on average over the layers"
     sentence = f"Residual mixing (lambda), the share of a layer's output that attention brings, is {mean}"
     if len(of_layers) == 1:
         return f"{sentence}."
     sentence += (
-        f", least in layer {least + 1} ({of_layers[least]:.3g}) and most in layer {most + 1} ({of_layers[most]:.3g})"
+        f", least in layer {least + 1} ({of_layers[least]:.3g}) "
+        f"and most in layer {greatest + 1} ({of_layers[greatest]:.3g})"
     )
     if len(of_layers) < TREND_FROM:
         return f"{sentence}."
@@ -130,10 +133,11 @@ def on_no_token(part: CardPart) -> str:
     of_layers = layers.loc[layers["estimator"] == ESTIMATOR, columns].to_numpy()
     if not of_layers.any():
         return ""
-    mean, most = of_layers[:, 0].mean(), of_layers[:, 0].argmax()
+    mean, greatest = of_layers[:, 0].mean(), of_layers[:, 0].argmax()
     return (
         f"Attention weights do not add to 1: {mean:.3g} of the attention goes to no token, on average over the layers, "
-        f"and most in layer {most + 1} ({Interval(*map(float, of_layers[most]))}). Rollouts take shares that add to 1."
+        f"and most in layer {greatest + 1} ({Interval(*map(float, of_layers[greatest]))}). "
+        "Rollouts take shares that add to 1."
     )
 
 
@@ -179,7 +183,9 @@ def on_replacement(part: CardPart, text: str) -> str:
     differ = [f"{place} {quotient} times the weight" for place, quotient in quotients.items() if quotient.side(1)]
     if not differ:
         return f"{sentence} On these prompts the two measures do not differ separably."
-    return f"{sentence} The measures differ: on these prompts gradients give {listed(differ)} that replacement gives."
+    return (
+        f"{sentence} The measures differ: on these prompts gradients give {enumeration(differ)} that replacement gives."
+    )
 
 
 def on_recall(part: CardPart, words: int) -> str:
@@ -222,9 +228,9 @@ def on_rollouts(part: CardPart) -> str:
     baseline, *_ = sorted(set(of_variant) & set(BASELINES), key=lambda name: of_variant[name].loc[-1])
     difference = part.interval_of(of_variant[close[0]] - of_variant[baseline])
     nearest = f"{NAMES[baseline].removeprefix('baseline: ')} (W = {of_variant[baseline].loc[-1]:.3g})"
-    if difference.side(-SAME) < 0:
+    if difference.side(-EQUAL_DISTANCE) < 0:
         verdict = f"closer than every baseline; the nearest baseline is {nearest}"
-    elif difference.side(SAME) > 0:
+    elif difference.side(EQUAL_DISTANCE) > 0:
         verdict = f"farther than the nearest baseline, {nearest}"
     else:
         verdict = f"not separable from the nearest baseline, {nearest}"
@@ -233,8 +239,8 @@ def on_rollouts(part: CardPart) -> str:
     if len(close) == len(set(of_variant) - set(BASELINES)):
         return f"The rollouts are equally close to this influence ({span}): {verdict}."
     return (
-        f"Of the rollouts, {listed([NAMES[name] for name in close])} come closest to this influence, and are equally "
-        f"close ({span}): {verdict}."
+        f"Of the rollouts, {enumeration([NAMES[name] for name in close])} come closest to this influence, and are "
+        f"equally close ({span}): {verdict}."
     )
 
 
@@ -244,9 +250,9 @@ def closest(part: CardPart) -> tuple[list[str], str]:
     Beside them W in words: of one rollout with its interval, of several from the least to the greatest.
     """
     of_variant = {name: of for name, of in distances(part).items() if name not in BASELINES}
-    first, *others = sorted(of_variant, key=lambda name: of_variant[name].loc[-1])
+    first, *rest = sorted(of_variant, key=lambda name: of_variant[name].loc[-1])
     least = of_variant[first]
-    alike = [name for name in others if part.interval_of(of_variant[name] - least).side(SAME) < 1]
+    alike = [name for name in rest if part.interval_of(of_variant[name] - least).side(EQUAL_DISTANCE) < 1]
     if not alike:
         return [first], f"W = {part.interval_of(least)}"
     return [first, *alike], f"W = {least.loc[-1]:.3g} to {of_variant[alike[-1]].loc[-1]:.3g}"
@@ -258,10 +264,10 @@ def mixings(part: CardPart) -> Array:
     return layers.loc[layers["estimator"] == ESTIMATOR, "value"].to_numpy()
 
 
-def listed(names: Sequence[str]) -> str:
+def enumeration(names: Sequence[str]) -> str:
     """Join names with commas, and `and` before the last."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    *rest, last = names
+    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def distances(part: CardPart) -> dict[str, pd.Series]:

@@ -11,13 +11,13 @@ from position_card.card import card, figures_run, page
 from position_card.card.card import Card
 from position_card.card.figures_run import STATISTICS
 from position_card.card.profiles import ACCURACY, LOSS, RECALL, REPLACEMENT, Interval
-from position_card.card.sentences import listed, recall_material
+from position_card.card.sentences import enumeration, recall_material
 from position_card.drawing import style
 from position_card.rollout.variants import INFLUENCE
 
 TEMPLATE = resources.files(__package__).joinpath("run.md")
 COLUMNS = ["step", "model", "n", "prompts", "variant", "statistic", "value", "low", "high"]
-BESIDE = {LOSS: ("mean",), RECALL: (*STATISTICS[RECALL], ACCURACY)}  # what else is told of a measure
+EXTRA_STATISTICS = {LOSS: ("mean",), RECALL: (*STATISTICS[RECALL], ACCURACY)}  # what else is told of a measure
 WORDS = {
     INFLUENCE: "By gradients, the first token",
     REPLACEMENT: "By replacement, the first token",
@@ -38,8 +38,8 @@ def save_run(cards: Mapping[int, Card], run: str, directory: Path, folders: Sequ
 
 def is_one(cards: Sequence[Card]) -> bool:
     """Say whether models have one shape, as checkpoints of one run have."""
-    first, *others = (of.measurements.facts["model"] for of in cards)
-    return all(facts == first for facts in others)
+    first, *rest = (of.measurements.facts["model"] for of in cards)
+    return all(facts == first for facts in rest)
 
 
 def by_step(cards: Mapping[int, Card]) -> pd.DataFrame:
@@ -47,10 +47,10 @@ def by_step(cards: Mapping[int, Card]) -> pd.DataFrame:
 
     Values and bounds are those of the tables `statistics` of the cards.
     """
-    told = {(measure, name) for measure, names in {**STATISTICS, **BESIDE}.items() for name in names}
-    found = pd.concat(of.tables["statistics"].assign(step=step, model=of.name) for step, of in cards.items())
-    rows = [key in told for key in zip(found["variant"], found["statistic"], strict=True)]
-    return found.loc[rows, COLUMNS].reset_index(drop=True)
+    keys = {(measure, name) for measure, names in {**STATISTICS, **EXTRA_STATISTICS}.items() for name in names}
+    statistics = pd.concat(of.tables["statistics"].assign(step=step, model=of.name) for step, of in cards.items())
+    rows = [key in keys for key in zip(statistics["variant"], statistics["statistic"], strict=True)]
+    return statistics.loc[rows, COLUMNS].reset_index(drop=True)
 
 
 def longest(table: pd.DataFrame) -> pd.DataFrame:
@@ -60,21 +60,21 @@ def longest(table: pd.DataFrame) -> pd.DataFrame:
 
 def run_page(cards: Mapping[int, Card], table: pd.DataFrame, run: str, folders: Sequence[str]) -> str:
     """Return the page of a run in Markdown: figure, what changed from the first step to the last, and a row a step."""
-    shown, last = longest(table), list(cards.values())[-1]
-    keys = zip(shown["step"], shown["variant"], shown["statistic"], strict=True)
-    found = dict(zip(keys, _intervals(shown), strict=True))
-    measures = [name for name in STATISTICS if name in set(shown["variant"])]
+    longest_rows, last = longest(table), list(cards.values())[-1]
+    keys = zip(longest_rows["step"], longest_rows["variant"], longest_rows["statistic"], strict=True)
+    intervals = dict(zip(keys, _intervals(longest_rows), strict=True))
+    measures = [name for name in STATISTICS if name in set(longest_rows["variant"])]
     columns = {(LOSS, "mean"): "loss"}
     columns |= {(name, end): f"{name}, {end}" for name in measures for end in STATISTICS[name]}
     columns |= {(RECALL, ACCURACY): "accuracy"} if RECALL in measures else {}
-    rows = ((step, *(_cell(found.get((step, *column))) for column in columns)) for step in cards)
+    rows = ((step, *(_cell(intervals.get((step, *column))) for column in columns)) for step in cards)
     _, by_frequency = last.measurements.losses_without_context(max(last.lengths))
     return TEMPLATE.read_text(encoding="utf-8").format(
         run=run,
         text=last.text,
-        measures=_of_measures(shown, measures),
+        measures=_of_measures(longest_rows, measures),
         percent=page.PERCENT * last.level,
-        findings="\n\n".join(_change(shown, name) for name in measures),
+        findings="\n\n".join(_change(longest_rows, name) for name in measures),
         table=page.table(("step", *columns.values()), rows),
         entropy=by_frequency,
         cards="\n".join(
@@ -84,9 +84,9 @@ def run_page(cards: Mapping[int, Card], table: pd.DataFrame, run: str, folders: 
     )
 
 
-def _of_measures(shown: pd.DataFrame, measures: Sequence[str]) -> str:
+def _of_measures(longest_rows: pd.DataFrame, measures: Sequence[str]) -> str:
     """Say what each measure divides, and in prompts of which length."""
-    of = {name: shown[shown["variant"] == name].iloc[0] for name in measures}
+    of = {name: longest_rows[longest_rows["variant"] == name].iloc[0] for name in measures}
     texts = {
         INFLUENCE: "gradients: influence of one token over that of a typical token of the middle half, as a geometric "
         "mean over documents",
@@ -100,12 +100,14 @@ def _of_measures(shown: pd.DataFrame, measures: Sequence[str]) -> str:
         else f"{texts[name]} ({row['prompts']} prompts of {row['n']} tokens)"
         for name, row in of.items()
     ]
-    return f"Measures are {listed(parts)}." if len(parts) > 1 else f"The measure is {parts[0]}."
+    return f"Measures are {enumeration(parts)}." if len(parts) > 1 else f"The measure is {parts[0]}."
 
 
-def _change(shown: pd.DataFrame, measure: str) -> str:
+def _change(longest_rows: pd.DataFrame, measure: str) -> str:
     """Say what the first place has over the middle at the first and at the last step that tell it."""
-    rows = shown[(shown["variant"] == measure) & (shown["statistic"] == STATISTICS[measure][0])].dropna(subset="value")
+    rows = longest_rows[
+        (longest_rows["variant"] == measure) & (longest_rows["statistic"] == STATISTICS[measure][0])
+    ].dropna(subset="value")
     if rows.empty:
         return f"{measure.capitalize()} is too poor at every step to compare places."
     before, after = rows["step"].iloc[[0, -1]]

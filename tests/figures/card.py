@@ -68,7 +68,7 @@ def panels_of(given):
         scaled = (
             replaced[ENDS] * mean / replaced.loc[replaced["position"].between(N // 4, N - N // 4 - 1), "value"].mean()
         )
-        lines[figures.REPLACED.colour, "None"] = scaled["value"]
+        lines[figures.REPLACEMENT_LOOK.colour, "None"] = scaled["value"]
         drawn.append(scaled)
     beyond = attention[attention["distance"] > 0]
     colours, known = shades(sorted(beyond["layer"].unique())), beyond[beyond["value"] > 0]
@@ -85,7 +85,7 @@ def panels_of(given):
 def beside(*models):
     """Of models by their variants."""
     given = {f"model {place}": tables(variants, seed=place) for place, variants in enumerate(models)}
-    return figures.beside(given, TEXT), [panel for one in given.values() for panel in panels_of(one)]
+    return figures.comparison(given, TEXT), [panel for one in given.values() for panel in panels_of(one)]
 
 
 def card(**others):
@@ -143,7 +143,7 @@ def long_names():
     given = {
         name: tables((WITH_ALIBI, WITHOUT_ALIBI)[at % 2], layers=(3, 24, 1, 12)[at]) for at, name in enumerate(names)
     }
-    return figures.beside(given, "owner/some-long-name-of-a-text"), None
+    return figures.comparison(given, "owner/some-long-name-of-a-text"), None
 
 
 def long_title():

@@ -107,4 +107,4 @@ def test_the_rules_on_options_decide_at_their_borders(chosen, begins):
 
 
 def test_the_bounds_are_those_that_the_page_states():
-    assert (decision.MARGIN, decision.TOLD, decision.USED) == (1.1, 1.25, 3.0)
+    assert (decision.MARGIN, decision.SAMPLE_RATIO, decision.ANSWER_RATIO) == (1.1, 1.25, 3.0)

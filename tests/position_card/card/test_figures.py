@@ -34,7 +34,7 @@ def labels(axes):
 
 def test_ends_are_told_over_the_middle_and_numbers_of_prompts_and_tokens():
     of = tables(WITHOUT_ALIBI)
-    axes = figures.beside({"mine": of, "other": of}, TEXT).axes[1]
+    axes = figures.comparison({"mine": of, "other": of}, TEXT).axes[1]
     assert written(axes) == [f"{figures.TIMES}{over:.3g}" for over in (4.56, 0.5)]  # those of `statistics`
     assert re.findall(r"\d+", axes.get_title()) == ["7", str(N)]
 
@@ -66,7 +66,7 @@ def test_the_right_end_is_named_where_attention_is_far_above_the_middle(last, na
 
 def test_models_have_one_scale_for_each_column():
     of = {"one": tables(WITHOUT_ALIBI), "two": tables(WITH_ALIBI, ("frobenius", "token"), 1, 5)}
-    figure = figures.beside(of, TEXT)
+    figure = figures.comparison(of, TEXT)
     assert [axes.get_title().split(":")[0] for axes in figure.axes[1::3]] == ["one", "two"]
     for above, below in zip(figure.axes[:3], figure.axes[3:], strict=True):
         assert above.get_ylim() == below.get_ylim()
@@ -82,7 +82,7 @@ def test_recall_is_on_top_with_both_ends_if_it_is_above_chance(value):
     assert re.findall(r"\d+", top.get_title("left")) == ["5", str(N + 3)]
     ends = [f"{end} eighth {figures.TIMES}4.00 [2.00, 8.00]" for end in ("first", "last")] if value == 4 else []
     assert labels(top)[0].splitlines()[1:] == ends
-    assert len(figures.beside({"mine": of, "other": of}, TEXT).axes) == 6  # several models have no such panel
+    assert len(figures.comparison({"mine": of, "other": of}, TEXT).axes) == 6  # several models have no such panel
 
 
 def test_questions_are_before_recall_with_both_ends_over_the_middle():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from position_card.card import sentences
-from position_card.card.profiles import EIGHTHS, ENDS, QUOTIENT, RECALL, REPLACEMENT, SHOWN, CardPart, Interval
+from position_card.card.profiles import EIGHTHS, ENDS, PROFILE_NAMES, QUOTIENT, RECALL, REPLACEMENT, CardPart, Interval
 from position_card.rollout import variants
 
 LEVEL, REPLICATES = 0.9, 40
@@ -135,7 +135,7 @@ def test_rollouts_are_held_to_each_other_and_to_baselines(values, closest, verdi
 
 def test_every_rollout_and_baseline_has_a_name():
     every = {*variants.BASELINES, *variants.ROLLOUTS} - {"logit-by-distance-apart"}  # which no card asks for
-    assert set(sentences.NAMES) == every == {*SHOWN} - {variants.INFLUENCE}
+    assert set(sentences.NAMES) == every == {*PROFILE_NAMES} - {variants.INFLUENCE}
 
 
 @pytest.mark.parametrize(("quotients", "told"), [((1.0, 1.2), ""), ((3.0, 1.2), "3.00"), ((3.0, 0.4), "3.00 0.400")])
