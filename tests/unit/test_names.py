@@ -11,14 +11,6 @@ import pytest
 from position_bias.workflow.definitions import PACKAGES
 
 ROOT = Path(__file__).parents[2]
-LIBRARY = {path: ast.parse(path.read_text()) for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))}
-OTHERS = [path for folder in ("scripts", "tools", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")]
-LINES = [
-    (path.relative_to(ROOT).as_posix(), line.strip())
-    for path in [*LIBRARY, *OTHERS, *(ROOT / "rules").glob("*.smk")]
-    for line in path.read_text().splitlines()
-    if path != Path(__file__)
-]
 # The words that names were most often, where a noun says what is held.
 PARTICIPLES = """
     accepting added admitted asked averaged begun binned broken built called chosen classified compared
@@ -75,15 +67,35 @@ OF_FILES = {
 OURS = re.compile(rf"from (?P<package>({'|'.join(PACKAGES)}|tests)[\w.]*) import (?P<module>\w+) as (?P<alias>\w+)")
 
 
-def test_no_two_classes_of_the_library_share_a_name():
-    names = Counter(node.name for tree in LIBRARY.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+@pytest.fixture(scope="module")
+def library():
+    """The syntax of every module of both packages, by its path."""
+    return {
+        path: ast.parse(path.read_text()) for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+    }
+
+
+@pytest.fixture(scope="module")
+def lines(library):
+    """Every line of the project's code but this file's: (path, line)."""
+    others = [path for folder in ("scripts", "tools", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")]
+    return [
+        (path.relative_to(ROOT).as_posix(), line.strip())
+        for path in [*library, *others, *(ROOT / "rules").glob("*.smk")]
+        for line in path.read_text().splitlines()
+        if path != Path(__file__)
+    ]
+
+
+def test_no_two_classes_of_the_library_share_a_name(library):
+    names = Counter(node.name for tree in library.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     assert len(names) > 100
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_a_module_has_another_name_only_where_two_of_its_name_meet():
+def test_a_module_has_another_name_only_where_two_of_its_name_meet(lines):
     """Then the name of its folder stands before its own, as in emergence_settings."""
-    aliases = [(path, match) for path, line in LINES if (match := OURS.match(line))]
+    aliases = [(path, match) for path, line in lines if (match := OURS.match(line))]
     modules = [
         (path, match)
         for path, match in aliases
@@ -96,15 +108,15 @@ def test_a_module_has_another_name_only_where_two_of_its_name_meet():
     ] == []
 
 
-def test_no_function_is_called_of_something():
-    assert [where for where in LINES if re.match(r"(async )?def of_|.* import .* as (of_)", where[1])] == []
+def test_no_function_is_called_of_something(lines):
+    assert [where for where in lines if re.match(r"(async )?def of_|.* import .* as (of_)", where[1])] == []
 
 
 @pytest.mark.parametrize("name", ["checks", "statistics", "statements", "tables"])
-def test_functions_of_the_papers_say_of_what(name):
+def test_functions_of_the_papers_say_of_what(library, name):
     assert [
         path.relative_to(ROOT).as_posix()
-        for path, tree in LIBRARY.items()
+        for path, tree in library.items()
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and node.name == name
     ] == []
@@ -119,11 +131,11 @@ def bindings(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def test_names_say_what_is_held_and_not_what_was_done():
+def test_names_say_what_is_held_and_not_what_was_done(library):
     """Nouns for things and verbs for actions, but in names that stand in files."""
     words = {*PARTICIPLES.split(), *PRONOUNS.split()}
     found = {}
-    for path, tree in LIBRARY.items():
+    for path, tree in library.items():
         file = path.relative_to(ROOT).as_posix()
         found[file] = {name for name in bindings(tree) if name.lower().strip("_") in words}
     assert len(found) > 120
