@@ -13,7 +13,7 @@ sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import settings
 from position_bias.verdicts import registry
-from position_bias.workflow import configuration, definitions
+from position_bias.workflow import configuration, digests
 from position_bias.workflow.rows import Row, rule_name
 from position_card.core import devices, runtime
 

@@ -19,7 +19,7 @@ for job in filter(lambda rule: "gpu_partition" in rule.resources, workflow.rules
         job.resources["slurm_partition"] = job.resources["gpu_partition"].with_name("slurm_partition")
     job.resources["gpu_partition"] = None
 
-digest = cache(definitions.Library(ROOT).digest)
+digest = digests.KeptDigests(ROOT, Path(".snakemake/digests.json")).digest
 
 
 def code_of(rule):
