@@ -27,7 +27,7 @@ from position_card.models.opening import longest
 from position_card.probe import capture, forward
 from position_card.probe.layout import Layout, find_layout, first_of, hooked, is_close, stream_of, tolerance, weights_of
 from position_card.probe.long_layout import find_long_layout
-from position_card.probe.streaming import LONG, Listener, Streaming
+from position_card.probe.streaming import KERNELS, LONG, Listener, Streaming
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import BACKWARD, ESTIMATORS, FROBENIUS_APART, TOEPLITZ_APART, Floats, Measurement
 
@@ -96,10 +96,11 @@ def measure_decoder(
         layout = long_layout or find_layout(model, tokens)
     record = _Record(model, layout, quantities, n)
     blocks = [layer.block for layer in layout.layers]
+    keep = () if activation_checkpointing else KERNELS
     with (
         record.listening(),
         streaming.attending(quantities.streamed_from, record.listener_of) if long_layout else nullcontext(),
-        forward.recomputing(blocks) if activation_checkpointing or long_layout is not None else nullcontext(),
+        forward.recomputing(blocks, keep) if activation_checkpointing or long_layout is not None else nullcontext(),
     ):
         passes.run(
             prompts,

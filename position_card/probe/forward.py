@@ -4,14 +4,15 @@ Measures ask a model of transformers nothing else, so that what its interface ch
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
+from torch._ops import OpOverload
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
@@ -133,12 +134,18 @@ def log_probabilities(model: PreTrainedModel, tokens: Tensor, count: int, cache:
 
 
 @contextmanager
-def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
-    """Have every one of the `blocks` keep its input alone, and run again in the backward pass."""
+def recomputing(blocks: Sequence[nn.Module], keep: Sequence[OpOverload] = ()) -> Iterator[None]:
+    """Have every one of the `blocks` keep its input alone, and run again in the backward pass.
+
+    What the operations yield that are named in `keep` is kept, too, and not computed again.
+    """
     forwards = [block.forward for block in blocks]
+    again: Callable[..., Any] = partial(checkpoint, use_reentrant=False)
+    if keep:
+        again = partial(again, context_fn=partial(create_selective_checkpoint_contexts, list(keep)))
     try:
         for block, forward in zip(blocks, forwards, strict=True):
-            block.forward = partial(checkpoint, forward, use_reentrant=False)
+            block.forward = partial(again, forward)
         yield
     finally:
         for block, forward in zip(blocks, forwards, strict=True):

@@ -1,14 +1,15 @@
 """Attention of long prompts in blocks of rows, so that no matrix [n, n] of a head lies in memory.
 
 The fused kernel of torch computes attention where it does as the model's own eager attention does. That is tried when a
-module first computes a prompt of some length: on this whole prompt, in float32, and with the weights of every block.
-Where the kernel does not (soft caps, learned sinks), the own eager attention runs in blocks of rows, each of which is
-computed again in the backward pass. Both read the mask that the model has made.
+module first computes a prompt of some length: on this whole prompt, in float32, and with the weights of some blocks:
+the first, the last, and others between them in every module, since the own attention of all blocks would take longer
+than measuring the prompt. Where the kernel does not (soft caps, learned sinks), the own eager attention runs in blocks
+of rows, each of which is computed again in the backward pass. Both read the mask that the model has made.
 """
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -26,9 +27,16 @@ from position_card.probe.precision import Measure, P, Result
 
 LONG = 1024  # tokens of a prompt whose attention is streamed
 ROWS = 128  # queries of a block
+BETWEEN = 2  # blocks between the first and the last, on which a module tries how its attention is streamed
 FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]  # kernels of torch that make no matrix [n, n]
+KERNELS = (  # the same, as operations: what they yield is smaller than the time that they take is long
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+    torch.ops.aten._scaled_dot_product_flash_attention.default,
+    torch.ops.aten._scaled_dot_product_efficient_attention.default,
+)
 ROUNDING = 1e-5  # difference, relative to the largest value, that rounding may leave between two attentions in float32
 
+Block = tuple[slice, slice]  # rows and keys
 Listener = Callable[[int, int, Tensor], None]  # told the first row of a block, its first key, and weights [B, H, r, k]
 
 
@@ -41,7 +49,7 @@ class Computation:
     window: int | None  # how many of the latest keys a query reads; None: all, or what only the mask says
     regular: bool  # whether a query reads the latest keys and no others
 
-    def blocks(self, n: int) -> Iterator[tuple[slice, slice]]:
+    def blocks(self, n: int) -> Iterator[Block]:
         """Yield rows and keys of every block of n queries: those keys that a row of the block may read."""
         for begin in range(0, n, ROWS):
             end = min(begin + ROWS, n)
@@ -65,6 +73,7 @@ class Streaming:
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
         self.ways: dict[tuple[nn.Module, int], Computation] = {}  # by module and length
+        self._refuted: set[tuple[int, Computation]] = set()  # lengths, and ways that were seen to fail there
         self._masks: list[tuple[weakref.ref[Tensor], int | None, bool]] = []  # the latest, with what they let be read
 
     @contextmanager
@@ -98,14 +107,24 @@ class Streaming:
 
     @torch.no_grad()
     def _find(self, call: AttentionCall) -> Computation:
-        """Find the way of a module at the length of a call, and keep it."""
+        """Find the way of a module at the length of a call, and keep it.
+
+        Modules try the kernel on different blocks. Where it fails in one of them, none uses it so at this length.
+        """
         exact = call.in_float32()
         n = exact.inputs.query.shape[2]
         window, regular = self._reach(exact.inputs, call.inputs.mask)
         eager = Computation(fused=False, causal=False, window=window, regular=regular)
-        fused = [Computation(True, causal, window, regular) for causal in (True, False) if not causal or window is None]
-        tried = (way for way in fused if regular and _agree(exact, way, eager))
-        return self.ways.setdefault((call.module, n), next(tried, eager))
+        blocks = _tried(list(eager.blocks(n)), sum(length == n for _, length in self.ways))
+        for causal in (True, False) if regular else ():
+            way = replace(eager, fused=True, causal=causal)
+            if (causal and window is not None) or (n, way) in self._refuted:
+                continue
+            if _agree(exact, way, blocks):
+                return self.ways.setdefault((call.module, n), way)
+            self._refuted.add((n, way))
+            self.ways |= {place: eager for place, earlier in self.ways.items() if place[1] == n and earlier == way}
+        return self.ways.setdefault((call.module, n), eager)
 
     def _reach(self, inputs: AttentionInputs, mask: Tensor | None) -> tuple[int | None, bool]:
         """Return the window of a mask, and whether each token reads the latest ones; layers share masks."""
@@ -180,12 +199,20 @@ def output(call: AttentionCall, way: Computation) -> Tensor:
     return torch.cat(blocks, 1)
 
 
-def _agree(call: AttentionCall, way: Computation, eager: Computation) -> bool:
-    """Say whether a way yields what the own eager attention yields, in every block of rows, and with its weights."""
+def _tried(blocks: Sequence[Block], module: int) -> list[Block]:
+    """Return the blocks on which the module of this number tries its attention: so few blocks are all of them."""
+    if len(blocks) <= BETWEEN + 2:
+        return list(blocks)
+    inner = [1 + (BETWEEN * module + place) % (len(blocks) - 2) for place in range(BETWEEN)]
+    return [blocks[place] for place in (0, *inner, -1)]
+
+
+def _agree(call: AttentionCall, way: Computation, blocks: Sequence[Block]) -> bool:
+    """Say whether a way yields what the own eager attention yields in these blocks of rows, and with its weights."""
     try:
         with warnings.catch_warnings(action="ignore"):  # which say why there is no kernel for such shapes
             out = output(call, way)
-        for rows, read in eager.blocks(out.shape[1]):
+        for rows, read in blocks:
             reference, reference_weights = call.eager(call.inputs.block(rows, read))
             assert reference_weights is not None
             if not (
