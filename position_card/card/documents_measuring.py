@@ -82,6 +82,7 @@ class DocumentsPlan:
     longest: Prompt
     tokens: int  # that pass through the model as parts of prompts and answers
     passes: int  # in which these are read
+    in_a_row: bool  # whether all prompts of a record pass in one row, if the model reads them so
     reply_tokens: int  # tokens that the model says, one after the other, at most
     largest: int  # id of a token
     facts: Mapping[str, Any]
@@ -142,7 +143,7 @@ def plan_documents(
     chat = None if options.plain else template
     frames = chat_frames(records.records, chat) if chat else plain_frames(records.records)
     limit, count = opening.longest(subject.config), _places(records.records, options)
-    fitting, omissions, read, passes, reply_tokens, largest = [], records.omissions.copy(), 0, 0, 0, 0
+    fitting, omissions, token_counts, passes, reply_tokens, largest = [], records.omissions.copy(), [], 0, 0, 0
     first, longest = None, Prompt((), ())
     for record, frame in zip(records.records, frames.texts, strict=True):
         question = _question(subject, record, frame, options, count)
@@ -153,7 +154,7 @@ def plan_documents(
         fitting.append((record, frame))
         first = first or question
         longest = max(longest, question.longest, key=lambda prompt: len(prompt.tokens) + len(prompt.answer))
-        read += documents.tokens_read(question.all_prompts)
+        token_counts.append(documents.tokens_read(question.all_prompts))
         passes += len({prompt.tokens for prompt in question.all_prompts}) + len(question.all_prompts)
         reply_tokens += options.generate * len(question.orders)
         largest = max(largest, *(max(*prompt.tokens, *prompt.answer) for prompt in question.all_prompts))
@@ -192,7 +193,10 @@ def plan_documents(
         "tokenizer": subject.tokenizer_note,
         "versions": provenance.versions(),
     }
-    return DocumentsPlan(subject, options, fitting, count, longest, read, passes, reply_tokens, largest, facts)
+    in_a_row = max(token_counts) <= documents.TREE and not options.generate
+    passes = len(fitting) if in_a_row else passes
+    costs = (sum(token_counts), passes, in_a_row, reply_tokens)
+    return DocumentsPlan(subject, options, fitting, count, longest, *costs, largest, facts)
 
 
 def measure_planned_documents(
@@ -205,10 +209,11 @@ def measure_planned_documents(
     model.eval().requires_grad_(False)
     subject, options = plan.subject, plan.options
     opening.require_known_tokens(np.array([plan.largest]), model, subject.name)
-    prefix_cache = documents.shares_beginnings(model, plan.longest.tokens)
+    tree = plan.in_a_row and documents.reads_trees(model, plan.longest.tokens)
+    prefix_cache = tree or documents.shares_beginnings(model, plan.longest.tokens)
     ends = special_tokens(subject.tokenizer)
-    reader = Reader(model, prefix_cache=prefix_cache, reply_length=options.generate, ends=ends)
-    fingerprint = checkpoint.fingerprint([run, prefix_cache], {})
+    reader = Reader(model, prefix_cache=prefix_cache, tree=tree, reply_length=options.generate, ends=ends)
+    fingerprint = checkpoint.fingerprint([run, prefix_cache, tree], {})
     state = checkpoint.resumed(checkpoint_file, fingerprint, "measuring records") if checkpoint_file else None
     rows: list[list[Any]] = list(state.facts["rows"]) if state else []
     start = state.step if state else 0

@@ -2,11 +2,11 @@
 
 The documents that hold the answer, its gold ones, stand at each of several places among the others, which keep the
 order of the file; or all documents are rotated, so that each stands at each place. Every prompt is made of tokens as a
-whole, as a user would. What prompts begin with in common passes through the model once, where the model predicts the
-same from what it keeps of a prefix.
+whole, as a user would. What prompts begin with in common passes through the model once: as the trunk of a tree, all of
+which passes in one row, or as a prefix of which the model keeps a cache, where it predicts the same so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from position_card.probe.precision import in_float32
 from position_card.texts.tokens import encode
 
 PLACES = 5  # of the gold documents, where all rotations are not asked for
+TREE = 1024  # tokens of all prompts of a record, with answers, that pass in one row, at most
 
 Tokens = tuple[int, ...]
 Branch = tuple[Tokens, Cache | None]  # a prompt, and a cache of all its tokens but the last
@@ -112,17 +113,80 @@ def shares_beginnings(model: PreTrainedModel, tokens: Tokens) -> bool:
     return half > 0 and passes.reuses(partial(predict, False), partial(predict, True), "every prompt")
 
 
+@in_float32
+def reads_trees(model: PreTrainedModel, tokens: Tokens) -> bool:
+    """Say whether a model predicts the same after tokens [n] where a row holds another end of their first half, too.
+
+    It is tried as `shares_beginnings` is.
+    """
+    half = len(tokens) // 2
+    tree = _Tree([(*tokens[:half], *tokens[half + 1 :]), tokens])
+    prompt = torch.tensor([tokens], device=forward.device(model))
+    return half > 0 and passes.reuses(
+        lambda: forward.next_token(model, prompt)[0],
+        lambda: tree.log_probabilities(model, tree.path(tokens)[-1:]).exp(),
+        "every record",
+        "is read prompt by prompt",
+    )
+
+
+class _Tree:
+    """The tokens of several texts, in which what they begin with in common stands once."""
+
+    def __init__(self, texts: Iterable[Tokens]) -> None:
+        self.places: dict[tuple[int, int], int] = {}  # by the place of the token before, or -1, and the token
+        for text in texts:
+            self.path(text)
+
+    def path(self, text: Tokens) -> list[int]:
+        """Return the places of the tokens of a text, which is added where it is new."""
+        places = [-1]
+        for token in text:
+            places.append(self.places.setdefault((places[-1], token), len(self.places)))
+        return places[1:]
+
+    def log_probabilities(self, model: PreTrainedModel, places: Sequence[int]) -> Tensor:
+        """Return the log-probabilities of what follows the tokens at some places, float64 [p, V], in one pass."""
+        parents, tokens = zip(*self.places, strict=True)
+        row, positions = (torch.tensor(numbers, device=forward.device(model)) for numbers in (tokens, places))
+        return forward.log_probabilities_in_tree(model, row, parents, positions)
+
+
 class Reader:
     """A model that reads the prompts of one record after the other."""
 
     def __init__(
-        self, model: PreTrainedModel, *, prefix_cache: bool, reply_length: int = 0, ends: Sequence[int] = ()
+        self,
+        model: PreTrainedModel,
+        *,
+        prefix_cache: bool,
+        tree: bool = False,
+        reply_length: int = 0,
+        ends: Sequence[int] = (),
     ) -> None:
-        """Take a model, which goes on by itself for `reply_length` tokens after each prompt, or up to one of `ends`."""
+        """Take a model, which goes on by itself for `reply_length` tokens after each prompt, or up to one of `ends`.
+
+        The prompts of a record pass as a `tree` where nothing is to be replied.
+        """
         self.model, self.prefix_cache, self.reply_length, self.ends = model, prefix_cache, reply_length, ends
+        self.tree = tree and not reply_length
 
     def read(self, prompts: Sequence[Prompt]) -> list[Answer]:
         """Return what the model makes of each prompt. All of them share their beginnings."""
+        return self._read_in_a_row(prompts) if self.tree else self._read_apart(prompts)
+
+    def _read_in_a_row(self, prompts: Sequence[Prompt]) -> list[Answer]:
+        tree = _Tree([])
+        paths = [tree.path((*tokens, *answer[:-1]))[-len(answer) :] for tokens, answer in prompts]
+        places = sorted({place for path in paths for place in path})
+        logarithms = tree.log_probabilities(self.model, places)
+        index = {place: row for row, place in enumerate(places)}
+        pairs = zip(paths, prompts, strict=True)
+        return [
+            Answer(*_score(logarithms[[index[place] for place in path]], prompt.answer), ()) for path, prompt in pairs
+        ]
+
+    def _read_apart(self, prompts: Sequence[Prompt]) -> list[Answer]:
         answers: dict[Tokens, set[Tokens]] = {}
         for prompt in prompts:
             answers.setdefault(prompt.tokens, set()).add(prompt.answer)
@@ -132,7 +196,9 @@ class Reader:
             remainder = tokens if cache is None else tokens[-1:]
             reply = self._reply(remainder, _copy(cache)) if self.reply_length else ()
             for answer in sorted(answers[tokens]):
-                results[tokens, answer] = Answer(*self._score(remainder, answer, _copy(cache)), reply)
+                row = self._row((*remainder, *answer[:-1]))
+                logarithms = forward.log_probabilities(self.model, row, len(answer), _copy(cache))[0]
+                results[tokens, answer] = Answer(*_score(logarithms, answer), reply)
         return [results[prompt] for prompt in prompts]
 
     def _walk(
@@ -155,14 +221,6 @@ class Reader:
             else:
                 yield from self._walk(group, common, cache if token == last else _copy(cache))
 
-    def _score(self, prompt: Tokens, answer: Tokens, cache: Cache | None) -> tuple[float, bool]:
-        """Return the log-probability of an answer behind its prompt, and whether each of its tokens is likeliest."""
-        row = self._row((*prompt, *answer[:-1]))
-        logarithms = forward.log_probabilities(self.model, row, len(answer), cache)[0]
-        target = torch.tensor(answer, device=logarithms.device)
-        likeliest = bool((logarithms.argmax(-1) == target).all())
-        return float(logarithms.gather(1, target[:, None]).sum()), likeliest
-
     def _reply(self, prompt: Tokens, cache: Cache | None) -> Tokens:
         """Return the most probable tokens, one after the other, up to `reply_length` or to one of `ends`."""
         reply: Tokens = ()
@@ -176,6 +234,13 @@ class Reader:
 
     def _row(self, tokens: Tokens) -> Tensor:
         return torch.tensor([tokens], device=forward.device(self.model))
+
+
+def _score(logarithms: Tensor, answer: Tokens) -> tuple[float, bool]:
+    """Return the log-probability of an answer from those [c, V] after each token, and whether each was likeliest."""
+    target = torch.tensor(answer, device=logarithms.device)
+    likeliest = bool((logarithms.argmax(-1) == target).all())
+    return float(logarithms.gather(1, target[:, None]).sum()), likeliest
 
 
 def _copy(cache: Cache | None) -> Cache | None:

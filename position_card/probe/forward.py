@@ -108,12 +108,10 @@ def after_each(model: PreTrainedModel, cache: Cache, endings: Tensor) -> Tensor:
     causal = torch.ones(length, length, device=endings.device).tril()
     reads = torch.block_diag(*[causal] * count).bool()
     reads = torch.cat([reads.new_ones(len(reads), n), reads], 1)
-    dtype = embed(model, endings[:1]).dtype
-    mask = torch.zeros(reads.shape, dtype=dtype, device=reads.device).masked_fill(~reads, torch.finfo(dtype).min)
     last = torch.arange(length - 1, count * length, length, device=endings.device)
     logits = model(
         endings.flatten()[None],
-        attention_mask=mask[None, None],
+        attention_mask=_mask(model, reads),
         position_ids=torch.arange(n, n + length, device=endings.device).repeat(count)[None],
         past_key_values=cache,
         use_cache=True,
@@ -131,6 +129,37 @@ def log_probabilities(model: PreTrainedModel, tokens: Tensor, count: int, cache:
     """
     out = model(tokens, past_key_values=cache, use_cache=cache is not None, logits_to_keep=count)
     return out.logits[:, -count:].double().log_softmax(-1)
+
+
+@torch.no_grad()
+def log_probabilities_in_tree(model: PreTrainedModel, tokens: Tensor, parents: Sequence[int], places: Tensor) -> Tensor:
+    """Return the log-probabilities of what follows some tokens of a tree, float64 [p, V], in nats.
+
+    Each of the tokens, int64 [T], follows the one at the place that `parents` [T] has of it, which is before its own;
+    the first of a prompt has -1. All pass in one row. Each has the position that its depth is, and a mask hides from it
+    all but those that it follows. `places`, int64 [p], are those of tokens whose successors are asked for.
+    """
+    reads = torch.eye(len(tokens), dtype=torch.bool)
+    depths = [0] * len(parents)
+    for place, parent in enumerate(parents):
+        if parent >= 0:
+            reads[place] |= reads[parent]
+            depths[place] = depths[parent] + 1
+    logits = model(
+        tokens[None],
+        attention_mask=_mask(model, reads.to(tokens.device)),
+        position_ids=torch.tensor(depths, device=tokens.device)[None],
+        use_cache=False,
+        logits_to_keep=places,
+    ).logits[0]
+    return (logits if len(logits) == len(places) else logits[places]).double().log_softmax(-1)
+
+
+def _mask(model: PreTrainedModel, reads: Tensor) -> Tensor:
+    """Return what is added to the logits of attention where tokens read others as `reads` [n, m] says: [1, 1, n, m]."""
+    dtype = embed(model, torch.zeros(1, dtype=torch.int64, device=reads.device)).dtype
+    mask = torch.zeros(reads.shape, dtype=dtype, device=reads.device).masked_fill(~reads, torch.finfo(dtype).min)
+    return mask[None, None]
 
 
 @contextmanager

@@ -301,7 +301,7 @@ def test_so_many_tokens_pass_the_model_as_are_announced(here, monkeypatch):
         position_card.card.call, "plan_documents", lambda *given: plans.append(original(*given)) or plans[0]
     )
     position_card.documents(model, chat_tokenizer(), rows)
-    tried = 2 * plans[0].n  # whether beginnings can be shared
+    tried = 3 * plans[0].n  # whether prompts of a record can pass in one row
     assert plans[0].tokens <= sum(seen) <= plans[0].tokens + tried
 
 

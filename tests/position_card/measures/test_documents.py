@@ -97,13 +97,14 @@ def plainly(model, prompt):
     return sum(float(found[place, token]) for place, token in zip(places, prompt.answer, strict=True)), chosen
 
 
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("kind", MODELS)
-def test_answers_have_the_probability_of_plain_passes(kind, shared):
+@pytest.mark.parametrize(
+    ("kind", "shared", "tree"), [*itertools.product(MODELS, [True, False], [False]), ("llama", True, True)]
+)
+def test_answers_have_the_probability_of_plain_passes(kind, shared, tree):
     model, prompts = MODELS[kind](), drawn()
     likely = Prompt(prompts[3].tokens, tuple(plainly(model, prompts[3])[1][:1]))
     for prompt, found in zip(
-        [*prompts, likely], Reader(model, prefix_cache=shared).read([*prompts, likely]), strict=True
+        [*prompts, likely], Reader(model, prefix_cache=shared, tree=tree).read([*prompts, likely]), strict=True
     ):
         expected, chosen = plainly(model, prompt)
         assert found.log_probability == pytest.approx(expected, abs=1e-4)
@@ -124,6 +125,27 @@ def test_a_model_says_what_it_generates(shared):
     end = found[0].reply[2]
     until = Reader(model, prefix_cache=shared, reply_length=5, ends=[end]).read(prompts[:1])[0].reply
     assert until == found[0].reply[: found[0].reply.index(end)]
+
+
+def test_a_tree_passes_once_and_has_no_token_twice():
+    model, prompts, seen = llama(), drawn(), []
+    model.get_input_embeddings().register_forward_hook(lambda module, given, out: seen.append(given[0].shape))
+    Reader(model, prefix_cache=True, tree=True).read(prompts)
+    texts = [(*tokens, *answer[:-1]) for tokens, answer in prompts]
+    beginnings = {text[:end] for text in texts for end in range(1, len(text) + 1)}
+    assert [shape for shape in seen if len(shape) == 2] == [(1, len(beginnings))]
+
+
+def test_trees_are_read_where_another_branch_changes_nothing():
+    tokens = drawn()[0].tokens
+    assert documents.reads_trees(llama(), tokens)
+    assert not documents.reads_trees(mistral(sliding_window=6), tokens)
+    assert not documents.reads_trees(llama(), (5,))
+    blind = llama()
+    blind.register_forward_pre_hook(
+        lambda module, args, keywords: (args, {**keywords, "attention_mask": None}), with_kwargs=True
+    )
+    assert not documents.reads_trees(blind, tokens)
 
 
 def test_what_prompts_begin_with_in_common_is_read_once():
