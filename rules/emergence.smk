@@ -115,6 +115,10 @@ FIGURES |= {
         "Figures 7, 12: attention of a network under the causal mask alone.",
         "emergence.figures_attention:maps",
         {"maps": f"results/emergence/{run}/attention.safetensors"},
+        {
+            "iterations": EMERGENCE["training"]["iterations"]["unbiased"],
+            "sequences": EMERGENCE["sinks"]["sequences"],
+        },
         caption="emergence/draw_maps",
     )
     for figure, shown in OF_MAPS.items()

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.accuracy_gaps import AS_RELEASED, Trainings
-from position_bias.emergence.runs import PRINTED_DEPTHS
+from position_bias.emergence.runs import PRINTED_DEPTHS, STUDIES
 from position_bias.emergence.task import RetrievalTask, for_vocabulary
 from position_card.drawing.intervals import from_to, line_with_marks
 from position_card.drawing.looks import (
@@ -225,12 +225,13 @@ def fig2(tests: pd.DataFrame, evidence: list[pd.DataFrame], level: float) -> Fig
     gaps = Gaps.from_trainings(Trainings.from_tables(accuracy_gaps.curves(tests), evidence), level)
     summaries = gaps.summaries
     rows = {residual: title for residual, title in WIRING.items() if (summaries["residual"] == residual).any()}
-    label = "Accuracy gaps by depth, for each pair of positions and each positional encoding"
+    content = "Accuracy gaps by depth, for each pair of positions and each positional encoding"
     places = {
         bool(is_wired): _depths(study, summaries[summaries["study"] == study])
         for study, is_wired in _studies(summaries)
     }
     size, y = 0.6 + 1.35 * len(rows), f"{GAP}\n{DIRECTION}"
+    label = _finding_on_depth(gaps, content)
     figure, grid = panels(label, size, _encodings(summaries), rows, y=y, sharex=True, sharey="row")
     for (residual, encoding), axes in grid.items():
         of_panel = gaps.select(residual=residual, encoding=encoding)
@@ -263,7 +264,7 @@ def by_depth(
     by_answer = Trainings.from_tables(accuracy_gaps.by_position(tests), evidence_accuracy)
     accuracy, short_accuracy = (accuracy_gaps.accuracies(table, level) for table in by_answer)
     summaries = gaps.summaries
-    label = "Accuracy gaps by depth, and accuracy by position of the answer, for each encoding"
+    label = _finding_on_depth(gaps, "Accuracy gaps by depth, and accuracy by position of the answer, for each encoding")
     rows = {"gap": f"{GAP}\n{DIRECTION}", ACCURACY: ACCURACY}
     figure, grid = panels(label, 4.0, _encodings(summaries), rows, x="position of the answer (item)", sharey="row")
     depths = _depths(summaries["study"].iloc[0], summaries)
@@ -299,11 +300,8 @@ def by_bias(tests: pd.DataFrame, evidence: list[pd.DataFrame], level: float, tas
     gaps = Gaps.from_trainings(Trainings.from_tables(accuracy_gaps.curves(tests), evidence), level)
     summaries = gaps.summaries
     looks = _mask_looks(summaries["mask"])
-    (bias,) = summaries["bias"].unique()
     encodings = _encodings(summaries)
-    by = "mask and encoding" if len(encodings) > 1 else "mask"
-    label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by {by}"
-    figure, row = panels(label, 2.1, encodings, y=f"{GAP}\n{DIRECTION}", sharey=True)
+    figure, row = panels(_finding_on_bias(gaps), 2.1, encodings, y=f"{GAP}\n{DIRECTION}", sharey=True)
     for encoding, axes in row.items():
         _grouped_bars(axes, gaps.select(encoding=encoding), "mask", looks)
     left_out = _left_out(row.values(), gaps)
@@ -405,6 +403,64 @@ def long_and_short_training(
     draws(figure, accuracy_gaps.network_names(short))
     legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], settings=settings)
     return figure
+
+
+def _finding_on_depth(gaps: Gaps, content: str) -> str:
+    """In how many networks more layers move the bias towards the first item, and towards the last, after all training.
+
+    Of networks of a single depth, which of the two items they prefer. A change is that of the same seeds from the
+    least to the greatest depth. Returns `content` where no network has an interval.
+    """
+    of_ends = gaps.seeds[gaps.seeds["pair"] == LEARNT]
+    by_depth = of_ends.pivot(index=["residual", "encoding", "seed"], columns="depth", values="gap")
+    shallow, deep = by_depth.columns.min(), by_depth.columns.max()
+    gap = by_depth[deep] - by_depth[shallow] if deep > shallow else by_depth[deep]
+    keys = ["residual", "encoding"]
+    means = accuracy_gaps.summary(gap.rename("gap").dropna().reset_index(), keys, "gap", gaps.level)
+    means = means.dropna(subset="low")
+    if means.empty:
+        return content
+    start = f"From {shallow} to {deep} layers the bias moves" if deep > shallow else f"With {deep} layers the bias is"
+    first, last = means[means["low"] > 0], means[means["high"] < 0]
+    towards_first = f"towards the first item in {len(first)} of {len(means)} networks{_names_of_few(first, means)}"
+    return f"{start} {towards_first}, towards the last in {len(last)}{_names_of_few(last, means)}"
+
+
+def _names_of_few(networks: pd.DataFrame, means: pd.DataFrame) -> str:
+    """What some of the networks of `means` are called, in brackets; nothing of none of them, and of all."""
+    if len(networks) in (0, len(means)):
+        return ""
+    with_wiring = means["residual"].nunique() > 1
+    names = [
+        ENCODINGS[encoding] + (f" {WIRING[residual]}" if with_wiring else "")
+        for residual, encoding in zip(networks["residual"], networks["encoding"], strict=True)
+    ]
+    return f" ({', '.join(names)})"
+
+
+def _finding_on_bias(gaps: Gaps) -> str:
+    """Under how many masks networks prefer what they were asked for in training to what they were not, by encoding.
+
+    Of networks that were asked for any item, under how many they prefer the first one to the last. Of each network
+    after its longest training; without intervals, what the figure shows.
+    """
+    (bias,), (study,) = gaps.summaries["bias"].unique(), gaps.summaries["study"].unique()
+    positions = STUDIES[study].bias
+    signs = {pair: (pair.split("-")[0] in positions) - (pair.split("-")[1] in positions) for pair in PAIRS}
+    signs = {pair: sign for pair, sign in signs.items() if sign} or {LEARNT: 1}
+    means = gaps.summaries.drop_duplicates(["encoding", "mask", "pair"])  # the longest training stands first
+    means = means[means["pair"].isin(signs)].dropna(subset="low")
+    if means.empty:
+        return f"Accuracy gaps after training on queries for {BIASES[bias]}"
+    prefers = np.where(means["pair"].map(signs) > 0, means["low"] > 0, means["high"] < 0)
+    by_network = means.assign(prefers=prefers).groupby(["encoding", "mask"])["prefers"].all().reset_index()
+    counts: list[str] = []
+    for encoding, name in (encodings := _encodings(means)).items():
+        of_encoding = _of_encoding(by_network, encoding)["prefers"]
+        count = f"{of_encoding.sum()} of {len(of_encoding)}" + ("" if counts else " masks")
+        counts.append(f"{count} ({name})" if len(encodings) > 1 else count)
+    preference = "what they were asked for" if positions else "the first item to the last"
+    return f"Trained on queries for {BIASES[bias]}, networks prefer {preference} under {', '.join(counts)}"
 
 
 def _mask_looks(masks: pd.Series) -> dict[str, Look]:

@@ -1,5 +1,6 @@
 """Figures of Wu et al. 2025 on attention: masks, maps, sinks, and where it goes without learning."""
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
@@ -46,6 +47,7 @@ BASELINES: dict[str, tuple[str, dict[str, Any]]] = {  # states beside the traine
     "untrained": ("untrained", {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black"}),
     "uniform": ("exactly uniform attention", {"marker": "_", "markersize": 5, "color": "black"}),
 }
+MOST_NAMED = 3  # tokens that a title names as the most frequent sink
 LAYERS_SHOWN, LEAST_SHOWN = 60, 1e-10  # of the convergence with depth
 MASK_LINES = {  # masks: line, weight at which the name stands beside the curve, and on which side of it
     "prefix 4": ("-", 3e-10, "left"),
@@ -75,26 +77,28 @@ def masks_and_graphs() -> Figure:
     return figure
 
 
-def maps(maps: TensorFile) -> Figure:
+def maps(maps: TensorFile, iterations: int, sequences: int) -> Figure:
     """Figures 7 and 12: attention under the causal mask alone, with a column for each layer.
 
     Above the mean over sequences, below one of them. Rows of a map are queries. Colours are weights times the number of
     tokens that the query may read, so that uniform attention is white in every row, on a scale of powers of two; less
     than half of it has a minus sign, for print without colours. The file has maps of other networks, too; the first one
-    without positional encoding is drawn.
+    without positional encoding is drawn. It was trained for so many `iterations`, and the mean is over `sequences`.
     """
     labels, tensors = maps.labels, maps.read("mean", "example")
     index = next(index for index, member in enumerate(labels["members"]) if member["encoding"] == "none")
     kinds = {"mean over sequences": tensors["mean"][index], "one sequence": tensors["example"][index]}
     layers, n = tensors["mean"].shape[1:3]
     side = (PAGE - 1.6) / max(layers, 2)
-    label = "Attention of a trained network under the causal mask, by layer"
+    readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
+    maxima = np.nanmax(tensors["mean"][index] * readable, axis=(1, 2))
+    by_layer = [f"{maximum:.2g} times in layer {layer}" for layer, maximum in enumerate(maxima, start=1)]
+    label = f"Mean attention under a causal mask against uniform attention: at most {', '.join(by_layer)}"
     titles = {layer: f"layer {layer + 1}" for layer in range(layers)}
     rows = {kind: f"{kind}\nreading token (query)" for kind in kinds}
     figure, grid = panels(
         label, 2 * side + 0.4, titles, rows, x="token read (key)", sharex=True, sharey=True, layout="compressed"
     )
-    readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
     colours = DIVERGING.with_extremes(bad=HIDDEN_KEYS)
     names, step = token_names(n), ceil(n * 1.3 * TYPE / 72 / side)
     for (kind, layer), axes in grid.items():
@@ -112,7 +116,9 @@ def maps(maps: TensorFile) -> Figure:
     bar.set_label(f"{WEIGHT}; {MINUS}: below 0.5")
     bar.outline.set_linewidth(0.4)
     omega = "training" if labels["vocabulary"] == "fixed" else "none"  # the first of the task's
-    legend(figure, settings=networks(labels["vocabulary"], omega, labels["residual"]))
+    seed = labels["members"][index]["seed"]
+    settings = [networks(labels["vocabulary"], omega, labels["residual"]), f"{iterations:,} iterations"]
+    legend(figure, settings="; ".join([*settings, f"seed {seed} alone", f"mean over n = {sequences:,} sequences"]))
     return figure
 
 
@@ -141,7 +147,7 @@ def sinks_of_networks(
 
     Of the networks without positional encoding in `sinks`, which joins their tables, after so many `iterations`;
     `evidence` are the tables of longer training in evidence/, and `evidence_runs` say how long that was. Bars are
-    trained networks, with t-intervals over seeds, and behind them pale ones those of the shorter training. Untrained
+    trained networks, with t-intervals over seeds, and pale ones to their left those of the shorter training. Untrained
     ones and exactly uniform attention show what is mere normalisation. A panel is pale where the weights of a full
     window are the threshold but for rounding. The small panels have the other thresholds of the table.
     """
@@ -156,7 +162,7 @@ def sinks_of_networks(
     rows = {threshold: f"attention sink, $\\tau = {threshold:g}$\n(share of queries)"}
     rows |= {value: rf"$\tau = {value:g}$" for value in other_thresholds}
     figure, grid = panels(
-        "How often each token is an attention sink, in trained and untrained networks",
+        _finding_on_sinks(metric, looks, threshold),
         1.9 + 0.7 * len(other_thresholds),
         {mask: look.name for mask, look in looks.items()},
         rows,
@@ -211,15 +217,40 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
     return figure
 
 
+def _finding_on_sinks(metric: pd.DataFrame, looks: Mapping[str, Look], threshold: float) -> str:
+    """Which token is most often a sink after training, by mask, with those whose intervals overlap with its own.
+
+    `metric` has the means over seeds. Masks for which rounding decides are left out, and the query, which it alone
+    reads.
+    """
+    at_threshold = metric[np.isclose(metric["tau"], threshold) & (metric["state"] == "trained")]
+    names = token_names(int(metric["token"].max()))
+    masks_by_sink: dict[str, list[str]] = {}
+    for mask, look in looks.items():
+        if not rounding_decides(mask, threshold):
+            means = at_threshold[(at_threshold["mask"] == mask) & (at_threshold["token"] < len(names))]
+            leader = means.nlargest(1, "value").iloc[0]
+            tokens = means.loc[(means["token"] == leader["token"]) | (means["high"] >= leader["low"]), "token"]
+            sink = " or ".join(names[token - 1] for token in tokens) if len(tokens) <= MOST_NAMED else "no single token"
+            masks_by_sink.setdefault(sink, []).append(look.name.rpartition(", ")[2].replace("$", ""))
+    if not masks_by_sink:
+        return "How often each token is an attention sink, in trained and untrained networks"
+    sinks = [f"{sink} ({', '.join(masks)})" for sink, masks in masks_by_sink.items()]
+    return f"The most frequent attention sink after training is {'; '.join(sinks)}"
+
+
 def _sink_panel(axes: Axes, sinks: pd.DataFrame, shorter: pd.DataFrame, colour: Colour, strength: float) -> None:
-    """Bars of the trained networks with their intervals, and marks of the baselines; pale bars are of less training."""
-    axes.bar(shorter["token"], shorter["value"], 0.96, color=pale(colour), edgecolor=colour, linewidth=0.4)
+    """Bars of the trained networks with their intervals, and marks of the baselines.
+
+    Those of less training stand beside them, pale and to the left.
+    """
+    width, aside = (0.42, 0.22) if len(shorter) else (0.8, 0.0)
+    axes.bar(shorter["token"] - aside, shorter["value"], width, color=pale(colour), edgecolor=colour, linewidth=0.4)
     after_training = sinks[sinks["state"] == "trained"]
-    axes.bar(
-        after_training["token"], after_training["value"], 0.6 if len(shorter) else 0.8, color=colour, alpha=strength
-    )
+    axes.bar(after_training["token"] + aside, after_training["value"], width, color=colour, alpha=strength)
     with_interval = after_training.dropna(subset=["low", "high"])
-    axes.vlines(with_interval["token"] - 0.2, with_interval["low"], with_interval["high"], color="black", linewidth=0.7)
+    at = with_interval["token"] + (aside or -0.2)  # beside the marks
+    axes.vlines(at, with_interval["low"], with_interval["high"], color="black", linewidth=0.7)
     for state, (_, looks) in BASELINES.items():
         baseline = sinks[sinks["state"] == state]
         axes.plot(baseline["token"], baseline["value"], linestyle="", clip_on=False, **looks)

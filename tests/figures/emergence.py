@@ -194,8 +194,12 @@ def maps():
     """Of the network without encoding; twice the weight of uniform attention is 1."""
     weights = np.random.default_rng(0).uniform(size=(2, 2, 2, N, N)) * causal_mask(N)
     weights /= weights.sum(-1, keepdims=True)
-    labels = {"vocabulary": "fixed", "residual": False, "members": [{"encoding": "rope"}, {"encoding": "none"}]}
-    figure = figures_attention.maps(file(labels, mean=weights[0], example=weights[1]))
+    labels = {
+        "vocabulary": "fixed",
+        "residual": False,
+        "members": [{"encoding": "rope", "seed": 0}, {"encoding": "none", "seed": 3}],
+    }
+    figure = figures_attention.maps(file(labels, mean=weights[0], example=weights[1]), 2000, 500)
     readable = np.where(causal_mask(N), np.arange(1, N + 1)[:, None], np.nan)
     with np.errstate(divide="ignore"):
         shown = np.maximum(np.log2(weights[:, 1].reshape(4, N, N) * readable), -6)

@@ -1,6 +1,9 @@
 """What figures of emergence say besides their data: which tokens are centres, which network stands on which line."""
 
+from itertools import pairwise
+
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
@@ -10,7 +13,7 @@ from position_card.drawing import style
 from position_card.drawing.shown import drawn_in, names_in
 from position_card.rollout.attention import causal_mask, prefix_mask, sliding_window_mask
 from tests.drawn import assert_saved
-from tests.figures.emergence import both, sinks
+from tests.figures.emergence import both, maps, sinks, sinks_of_networks, trained
 
 pytestmark = pytest.mark.usefixtures("styled")
 
@@ -61,3 +64,61 @@ def test_a_figure_and_its_file_say_which_networks_it_draws_at_which_scale(tmp_pa
     ]
     style.save(figure, tmp_path / "figure.png", run_scale="short")
     assert drawn_in(tmp_path / "figure.png") == {*names_in(figure, "short")}
+
+
+def preferring(pairs, **levels):
+    """A table of training in which each pair of positions has this gap in each network, the same for every seed."""
+    tests = trained(4, **levels)
+    for (a, b), gap in pairs.items():
+        for (answer, twin), right in (((a, b), 0.5), ((b, a), 0.5 - gap)):
+            tests.loc[(tests["answer"] == answer) & (tests["twin"] == twin), "value"] = right
+    return tests
+
+
+def test_a_title_says_where_depth_moves_the_bias():
+    shallow = preferring({(1, 4): 0.1}, depth=[2])
+    deeper = [
+        preferring({(1, 4): gap}, depth=[4], encoding=[encoding])
+        for encoding, gap in (("none", 0.05), ("rope", 0.1), ("decay", 0.3))
+    ]
+    title = figures.by_depth(pd.concat([shallow, *deeper]), [], [], 0.95, {}).get_label()
+    assert title == (
+        "From 2 to 4 layers the bias moves towards the first item in 1 of 3 networks (decay mask), "
+        "towards the last in 1 (no encoding)"
+    )
+    assert figures.fig2(shallow, [], 0.95).get_label() == (
+        "With 2 layers the bias is towards the first item in 3 of 3 networks, towards the last in 0"
+    )
+
+
+def test_a_title_says_under_how_many_masks_a_bias_is_learnt():
+    of_ends = {"study": ["ends"], "bias": ["ends"], "residual": [True]}
+    lost = preferring({(1, 2): 0.2, (2, 4): -0.2}, mask=["causal", "none"], encoding=["rope"], **of_ends)
+    primacy = preferring({(1, 2): 0.2, (2, 4): 0.2}, mask=["causal", "none"], encoding=["none"], **of_ends)
+    assert figures.by_bias(pd.concat([primacy, lost]), [], 0.95, {}).get_label() == (
+        "Trained on queries for the first or last item, networks prefer what they were asked for "
+        "under 0 of 2 masks (no encoding), 2 of 2 (RoPE)"
+    )
+
+
+def test_a_title_names_the_most_frequent_sinks():
+    given, _ = sinks(("window9", "window13"), (0.2,))
+    values = {2: 0.9, 4: 0.9, 6: 0.5}  # y1 and y2 alike
+    given["value"] = given["token"].map(values).fillna(0.1).where(given["state"] == "trained", 0.95)
+    given.loc[(given["mask"] == "window13") & (given["token"] == 4), "value"] = 0.2
+    title = figures_attention.sinks_of_networks(given, [], [], 0.95, 0.2, 2000).get_label()
+    assert title == "The most frequent attention sink after training is $y_1$ or $y_2$ (w = 9); $y_1$ (w = 13)"
+
+
+def test_no_bar_of_sinks_hides_another():
+    figure, _ = sinks_of_networks(("window9", "window13"), longer=True)
+    for axes in figure.axes:
+        bars = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches)
+        assert len(bars) == 2 * 17
+        assert all(end <= start for (_, end), (start, _) in pairwise(bars))
+
+
+def test_a_map_says_iterations_seed_and_sequences():
+    figure, _ = maps()
+    told = figure.legends[-1].get_title().get_text().replace("\n", " ")
+    assert told.endswith("2,000 iterations; seed 3 alone; mean over n = 500 sequences")
