@@ -72,6 +72,7 @@ REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA, NOT_COUNTED = (
 PROVED = "No counterexample to what the paper proves"  # these two are reproduced as well
 OF_ITS_OWN = "Consistent with the paper's own numbers"
 NOT_RUN = "Not run at the paper's scale"
+WITHOUT_CLAIM = "Said by the paper, and by no claim here"
 GROUPS: dict[str, str] = {rule.HOLDS: REPRODUCED, rule.FAILS: NOT, rule.NO_EFFECT: NOT, rule.UNDECIDED: LEFT_OPEN}
 RELEASED = re.compile(", released (code|numbers)$")  # items that compare what the authors released with their text
 PUBLISHED_ONLY = re.compile(", (printed|drawn)$")  # items whose numbers are all the authors' own
@@ -178,10 +179,11 @@ class Page:
         """An image of ours, as wide as a page, and the target that builds it."""
         return f"![{title}]({image_path(image)})\n\n*{title}: `figures/{image}.pdf`*"
 
-    def signed(self, not_run: str, errata: str = "") -> str:
+    def signed(self, not_run: str, errata: str = "", without_claim: str = "") -> str:
         """What came of the claims: a line for each group that has any, with the titles of its claims as links.
 
-        `not_run` is what the paper ran and we did not, `errata` what else belongs to these.
+        `not_run` is what the paper ran and we did not, `errata` what else belongs to these, and `without_claim` what
+        the paper says that the registry does not have, and why.
         """
         order = (REPRODUCED, PROVED, OF_ITS_OWN, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA, NOT_COUNTED)
         groups: dict[str, list[str]] = {group: [] for group in order}
@@ -192,6 +194,7 @@ class Page:
             groups[group].append(f"[{row['title']}](#{row['claim']})" + (how_far(row) if group == IN_PART else ""))
         groups[ERRATA] += [errata] if errata else []
         groups[NOT_RUN] = [not_run]
+        groups[WITHOUT_CLAIM] = [without_claim] if without_claim else []
         return "\n".join(f"- **{group}**: {'; '.join(titles)}." for group, titles in groups.items() if titles)
 
     def outcomes(self, said: Mapping[str, str], folder: str) -> str:
@@ -438,8 +441,16 @@ def tally(claims: pd.DataFrame) -> dict[str, object]:
         "doubted": doubted.sum(),
         "by_paper": by_paper(claims),
         "by_kind": pages.tally(claims),
+        "by_table_alone": by_table_alone(claims),
     }
     return counts | {"meaning": meaning}
+
+
+def by_table_alone(claims: pd.DataFrame) -> str:
+    """A sentence with the claims that no figure shows, only a table, as links."""
+    alone = claims[~claims["shown"].str.contains("figures/")]
+    links = [f"[{title}]({paper}.md#{claim})" for paper, claim, title in alone[["paper", "claim", "title"]].to_numpy()]
+    return f"{len(links)} claims are shown by no figure, since single numbers decide them: {'; '.join(links)}."
 
 
 def by_paper(claims: pd.DataFrame) -> str:

@@ -140,6 +140,15 @@ def test_the_page_of_counts_counts_the_scorecard():
     assert len(rows) == 4
 
 
+def test_the_page_of_counts_names_claims_that_no_figure_shows():
+    registry = pd.read_csv(ROOT / "published/claims.csv")
+    alone = registry[~registry["shown"].str.contains("figures/")]
+    told = TEXTS["README"].partition("## By a table alone")[2].partition("\n## ")[0]
+    assert int(re.search(r"(\d+) claims", told)[1]) == len(alone)
+    links = alone["paper"] + ".md#" + alone["id"]
+    assert re.findall(r"\]\(([^)]+)\)", told) == links.tolist()
+
+
 def test_the_readme_names_what_fails_of_papers_known_from_summaries():
     counted = SCORES[SCORES["paper"].isin(["layernorm", "postnorm"]) & ~SCORES["doubted"]]
     named = re.findall(r"\(docs/papers/(?:layernorm|postnorm)\.md#([\w-]+)\)", FRONT)
@@ -239,6 +248,12 @@ def test_comparisons_that_do_not_support_a_claim_are_told_apart():
 def test_a_claim_is_signed_in_the_group_of_what_came_of_it(changed, group):
     row = {"verdict": "holds", "own scale": True, "kind": "network", "item": "Figure 1", "doubted": False}
     assert papers.signed_group(row | {"holds in": "5 of 5 models"} | changed) == group
+
+
+def test_what_no_claim_judges_is_listed_where_a_text_names_it():
+    (line,) = page_of_one().signed("not run", "", "Appendix B").splitlines()[-1:]
+    assert line == f"- **{papers.WITHOUT_CLAIM}**: Appendix B."
+    assert papers.WITHOUT_CLAIM not in page_of_one().signed("not run")
 
 
 def test_a_figure_counts_the_claims_on_it_alone():
