@@ -28,13 +28,14 @@ TRAINING_RUNS = "results/models/{training}/run.csv"
 AT_STANDARD = {"dataset": PRIMARY, "n": STANDARD}
 EVERYWHERE = {"dataset": DATASETS, "run": checkpoints(MODELS)}  # every measured model at the end of its training
 PRETRAINED_PROMPTS = PRETRAINED["prompts"]
-OF_PRETRAINED = [  # data set, tokens, prompts
-    (PRIMARY, HEATMAP, PRETRAINED_PROMPTS["heatmap"]),
-    (PRIMARY, STANDARD, PRETRAINED_PROMPTS["standard"]),
-    *([(PRIMARY, LONG, PRETRAINED_PROMPTS["long"])] if PRETRAINED_PROMPTS["long"] else []),
-    *((dataset, STANDARD, PRETRAINED_PROMPTS["elsewhere"]) for dataset in DATASETS if dataset != PRIMARY),
+GROUPS = 32  # of documents, resampled where rollouts are compared with influence
+OF_PRETRAINED = [  # data set, tokens, prompts, groups of documents whose means of attention are kept
+    (PRIMARY, HEATMAP, PRETRAINED_PROMPTS["heatmap"], 0),
+    (PRIMARY, STANDARD, PRETRAINED_PROMPTS["standard"], GROUPS),
+    *([(PRIMARY, LONG, PRETRAINED_PROMPTS["long"], 0)] if PRETRAINED_PROMPTS["long"] else []),
+    *((dataset, STANDARD, PRETRAINED_PROMPTS["elsewhere"], 0) for dataset in DATASETS if dataset != PRIMARY),
 ]
-OF_COPIES = [(PRIMARY, STANDARD, PRETRAINED_PROMPTS["copies"])]
+OF_COPIES = [(PRIMARY, STANDARD, PRETRAINED_PROMPTS["copies"], 0)]
 COPIES = [*(f"copy{seed}" for seed in range(PRETRAINED["copies"])), "usual0"]
 USUAL = 0.02  # initializer_range, where a configuration does not say another
 PRETRAINED_TABLE = "results/pretrained/{model}/{table}.csv"
@@ -60,7 +61,7 @@ INITIALIZED = (  # of this run where it measures some, else those of evidence/
 SINK = config["structural"]["sink"]
 OF_SINK = "results/sink/{model}"
 measured_of = lambda asked, checkpoint: [
-    f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
+    f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, *_ in asked
 ]
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 

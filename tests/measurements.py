@@ -57,6 +57,21 @@ def made(rng: np.random.Generator, *, alibi: bool, n: int = 20, **changed: Any) 
     return replace(common, **changed)
 
 
+def in_groups(rng: np.random.Generator, measurement: Measurement, groups: int = 3) -> Measurement:
+    """The same with means of its own for each of some groups of documents, all of which have as many prompts."""
+    size = (groups, measurement.layers, measurement.n, measurement.n)
+    attention = causal(rng.normal(0, 1, size)) * rng.uniform(0.1, 1, size[:-1])[..., None]  # sinks take the rest
+    of_groups = {name: rng.normal(0, 1, (groups, *kernel.shape)) for name, kernel in measurement.kernels.items()}
+    return replace(
+        measurement,
+        groups=np.arange(measurement.prompts) % groups,
+        attention=attention.mean(0),
+        attention_of_groups=attention,
+        kernels={name: kernels.mean(0) for name, kernels in of_groups.items()},
+        kernels_of_groups=of_groups,
+    )
+
+
 def file(labels: Mapping[str, Any], **tensors: Any) -> Any:
     """What reads as the file of a measurement with these tensors."""
     return SimpleNamespace(labels=labels, read=lambda *names: {name: tensors[name] for name in names})

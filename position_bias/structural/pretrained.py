@@ -1,7 +1,8 @@
 """What was measured of a pretrained decoder, by two measures, as tables: of what is judged, and of what is drawn.
 
 Effects of single positions come as the norms of gradients, or as what replacing the token there changes. Documents are
-the units: prompts of one document are averaged, and resampled together.
+the units: prompts of one document are averaged, and resampled together. Where rollouts are compared with influence,
+groups of documents are resampled, each with its own mean attention, queries and keys (`Measurement.units`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -226,9 +227,9 @@ def _resampled(
 
 
 def _of_rollouts(decoder: DecoderMeasurement, replicates: int, seed: int) -> Iterator[Row]:
-    """How far rollouts lie from the measured influence, in each resample."""
+    """How far rollouts lie from the measured influence, in each resample of both."""
     quantities, documents = decoder.quantities, decoder.quantities.documents
-    weights = resampled_weights(documents, replicates, seed)
+    weights = resampled_weights(quantities.units, replicates, seed)
     profiles = {variant.name: variant.profiles(weights) for variant in variants(quantities, ROLLOUTS, [FROBENIUS])}
     influence = profiles["influence"]
     names = {name: ROLLOUTS[name] for name in ("influence", ROTARY)}
@@ -252,7 +253,7 @@ def _profiles(
     """Effects of positions over that of the middle half: measured and rolled out, with intervals over documents."""
     labels, quantities = {"model": decoder.setting["model"], "weights": HUB}, decoder.quantities
     everywhere = np.arange(quantities.n)
-    prompts = resampled_weights(quantities.documents, replicates, seed)
+    prompts = resampled_weights(quantities.units, replicates, seed)
     assert quantities.influence is not None
     influence = quantities.influence.astype(np.float64)
     for variant in variants(quantities, PROFILES, [FROBENIUS]):

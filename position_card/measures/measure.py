@@ -2,11 +2,12 @@
 
 The first prompt shows the layout of the model, and proves it (`layout`). Hooks then reduce each layer's tensors as they
 pass by, so that no layer's tensors outlive it. Quantities with intervals are kept for each prompt; of larger ones, only
-the mean over prompts is kept. A long measurement writes checkpoints, and goes on from the last one.
+the mean over prompts is kept and, where that is asked for, the means over groups of documents. A long measurement
+writes checkpoints, and goes on from the last one.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +30,15 @@ from position_card.probe.layout import Layout, find_layout, first_of, hooked, is
 from position_card.probe.long_layout import find_long_layout
 from position_card.probe.streaming import KERNELS, LONG, Listener, Streaming
 from position_card.rollout.attention import Array
-from position_card.rollout.measurement import BACKWARD, ESTIMATORS, FROBENIUS_APART, TOEPLITZ_APART, Floats, Measurement
+from position_card.rollout.measurement import (
+    BACKWARD,
+    ESTIMATORS,
+    FROBENIUS_APART,
+    TOEPLITZ_APART,
+    Floats,
+    Measurement,
+    grouped,
+)
 
 MIXINGS = (*ESTIMATORS, FROBENIUS_APART)
 MATRICES_UP_TO = 1024  # tokens; beyond, mean attention is kept by distance only
@@ -58,6 +67,7 @@ class Quantities:
         None  # the first token whose loss is measured, and of all after it; None: of the last ones
     )
     apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
+    groups: int = 0  # of documents, whose means of attention and kernels are kept besides those of all; 0: none
     matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
     streamed_from: int = LONG  # tokens of a prompt; from there on, no matrix of a head lies in memory where that can be
 
@@ -94,7 +104,9 @@ def measure_decoder(
         if n >= quantities.streamed_from:
             long_layout = find_long_layout(model, streaming, tokens)
         layout = long_layout or find_layout(model, tokens)
-    record = _Record(model, layout, quantities, n)
+    documents = np.arange(count) if documents is None else documents
+    groups = grouped(documents, quantities.groups) if quantities.groups else None
+    record = _Record(model, layout, quantities, n, groups)
     blocks = [layer.block for layer in layout.layers]
     keep = () if activation_checkpointing else KERNELS
     with (
@@ -112,7 +124,7 @@ def measure_decoder(
             activation_checkpointing=activation_checkpointing or long_layout is not None,
             resumption=resumption,
         )
-    return record.measurement(np.arange(count) if documents is None else documents)
+    return record.measurement(documents)
 
 
 def _require_length(model: PreTrainedModel, n: int, quantities: Quantities) -> None:
@@ -127,8 +139,16 @@ def _require_length(model: PreTrainedModel, n: int, quantities: Quantities) -> N
 class _Record:
     """Hooks on the layers of a model, which reduce the tensors of each layer to tallied quantities as they pass by."""
 
-    def __init__(self, model: PreTrainedModel, layout: Layout, quantities: Quantities, n: int) -> None:
-        self.model, self.layout, self.quantities, self.n = model, layout, quantities, n
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        layout: Layout,
+        quantities: Quantities,
+        n: int,
+        groups: NDArray[np.int64] | None,
+    ) -> None:
+        self.model, self.layout, self.quantities, self.n, self.groups = model, layout, quantities, n, groups
+        self.prompts_of: dict[str, Any] = {}  # suffix of a sum -> the prompts of the current batch that it is of
         self.matrices = n <= quantities.matrices_up_to
         self.alibi = families.family_of(model.config)
         self.backward = quantities.influence and all(layer.update.order != "parallel" for layer in layout.layers)
@@ -142,6 +162,7 @@ class _Record:
     def measure_batch(self, tokens: Tensor) -> None:
         """Measure a batch of prompts [B, n]."""
         self.listens, latest = True, min(LOSS_TOKENS, self.n - 1)
+        self.prompts_of = self._prompts_of_sums(len(tokens))
         with forward.collecting_states(self.model) as states:
             if self.quantities.influence:
                 influence, losses = quantities.influence_and_loss(self.model, tokens, latest, self.quantities.target)
@@ -154,6 +175,15 @@ class _Record:
             losses = by_position.mean(-1)
         self.tally.add_prompts("loss", losses)
         self.tally.end_batch()
+
+    def _prompts_of_sums(self, count: int) -> dict[str, Any]:
+        """Return the prompts of the current batch that each sum is of: all of them, and those of each group."""
+        prompts: dict[str, Any] = {"": slice(None)}
+        if self.groups is not None:
+            first = sum(map(len, self.tally.prompts["loss"]))
+            of_batch = self.groups[first : first + count]
+            prompts |= {_of_group(group): np.flatnonzero(of_batch == group).tolist() for group in np.unique(of_batch)}
+        return prompts
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -208,16 +238,17 @@ class _Record:
         if not self.listens:
             return
         layer = self.layout.layers[place]
-        query, key = inputs.query.detach(), inputs.key.detach()
-        for name, sums in zip(("rows", "distances"), kernels.logit_sums(query, key, layer.window), strict=True):
-            self.tally.add(name, place, inputs.scaling * sums.double())
-        if self.quantities.apart:
-            self.tally.add("first", place, inputs.scaling * kernels.first_logits(query, key).double())
-        if self.layout.rotary:
-            sums_of_batch = (part.float().sum(0, keepdim=True) for part in (query, key))
-            before_rotation = layer.rotation.undo(*sums_of_batch) if layer.rotation else sums_of_batch
-            for name, part in zip(("query", "key"), before_rotation, strict=True):
-                self.tally.add(name, place, part[0].mean(-2).double())
+        for suffix, prompts in self.prompts_of.items():
+            query, key = inputs.query.detach()[prompts], inputs.key.detach()[prompts]
+            for name, sums in zip(("rows", "distances"), kernels.logit_sums(query, key, layer.window), strict=True):
+                self.tally.add(name + suffix, place, inputs.scaling * sums.double())
+            if self.quantities.apart:
+                self.tally.add("first" + suffix, place, inputs.scaling * kernels.first_logits(query, key).double())
+            if self.layout.rotary:
+                sums_of_batch = (part.float().sum(0, keepdim=True) for part in (query, key))
+                before_rotation = layer.rotation.undo(*sums_of_batch) if layer.rotation else sums_of_batch
+                for name, part in zip(("query", "key"), before_rotation, strict=True):
+                    self.tally.add(name + suffix, place, part[0].mean(-2).double())
 
     def add_attention(self, place: int, out: Any) -> None:
         """Add the attention weights among the outputs of an attention module; one that is streamed has none there."""
@@ -238,12 +269,13 @@ class _Record:
             self.tally.add_layer("no_token", place, 1 - weight)
         else:
             self.given[place] = weight
-        total = weights.sum((0, 1))
-        if self.matrices:
-            self.tally.total("attention", place, (self.n, self.n), total)[rows, keys] += total
-        else:
-            sums = _distance_sums(total)
-            self.tally.total("by distance", place, (self.n,), total)[: len(sums)] += sums
+        if not self.matrices:
+            sums = _distance_sums(weights.sum((0, 1)))
+            self.tally.total("by distance", place, (self.n,), sums)[: len(sums)] += sums
+            return
+        for suffix, prompts in self.prompts_of.items():
+            total = weights[prompts].sum((0, 1))
+            self.tally.total("attention" + suffix, place, (self.n, self.n), total)[rows, keys] += total
 
     def add_content_logits(self, place: int, fused: Tensor) -> None:
         """Add the content logits of a layer, from the output of its fused projection."""
@@ -286,13 +318,18 @@ class _Record:
             del by_prompt["no_token"]
         mixings = {estimator: by_prompt.pop(estimator) for estimator in MIXINGS if estimator in by_prompt}
         attention, by_distance = self._attention(len(documents))
+        sizes = {} if self.groups is None else {_of_group(g): size for g, size in enumerate(np.bincount(self.groups))}
+        kernels_of_sets = self._kernels({"": len(documents), **sizes})
         return Measurement(
             documents=documents,
             windows=tuple(layer.window for layer in self.layout.layers),
             mixing=mixings,
             attention=attention,
             by_distance=by_distance,
-            kernels=self._kernels(len(documents)),
+            kernels={name: of_sets[0] for name, of_sets in kernels_of_sets.items()},
+            groups=self.groups,
+            attention_of_groups=self._attention_of_groups(sizes),
+            kernels_of_groups={name: of_sets[1:] for name, of_sets in kernels_of_sets.items()} if sizes else {},
             slopes=families.effective_slopes(self.model.config),
             content=self._mean("content", len(documents)),
             gram=self._mean("gram", len(documents)),
@@ -311,25 +348,58 @@ class _Record:
         assert sums is not None
         return attention, (sums / np.arange(self.n, 0, -1)).astype(np.float32)
 
-    def _kernels(self, prompts: int) -> dict[str, Floats]:
-        """Fit the kernels of every layer, by name, as far as queries and keys can be seen."""
+    def _attention_of_groups(self, sizes: Mapping[str, int]) -> Floats | None:
+        """Return the mean attention of each group [G, L, n, n]; None without groups, and of long prompts."""
+        if not sizes or not self.matrices:
+            return None
+        means = (self._mean(f"attention{suffix}", size * self.layout.heads) for suffix, size in sizes.items())
+        return np.stack([mean for mean in means if mean is not None])
+
+    def _kernels(self, prompts_of: Mapping[str, int]) -> dict[str, Floats]:
+        """Fit the kernels of every layer, by name [S, L, H, n], as far as queries and keys can be seen.
+
+        They are of S sets of prompts, first of all of them: the suffix of its sums -> how many prompts each has.
+        """
         if not self.layout.products:
             return {}
+        places = range(len(self.layout.layers))
+        of_layers = [self._kernels_of_layer(place, prompts_of) for place in places]
+        return {
+            name: np.stack([of_layer[name] for of_layer in of_layers], 1).astype(np.float32) for name in of_layers[0]
+        }
 
-        def mean(name: str, place: int) -> Tensor:
-            return self.tally.sums[f"{name}/{place}"].double().cpu() / prompts
+    def _kernels_of_layer(self, place: int, prompts_of: Mapping[str, int]) -> dict[str, Array]:
+        """Fit the kernels of a layer [S, H, n], all of which are linear in what a set of prompts brings.
+
+        The rotary kernel of the mean query q and key k is a product. That of a set is linear in its own q' and k',
+        g(q', k) + g(q, k') - g(q, k), and leaves out the product of what these differ by from q and k.
+        """
+        layer = self.layout.layers[place]
+
+        def mean(name: str, suffix: str) -> Tensor:
+            return self.tally.sums[f"{name}{suffix}/{place}"].double().cpu() / prompts_of[suffix]
+
+        def rotary(query: Tensor, key: Tensor) -> Array:
+            return kernels.rotary_kernel(query, key, layer.scaling, self.n, layer.rotation)
 
         estimates: defaultdict[str, list[Array]] = defaultdict(list)
-        for place, layer in enumerate(self.layout.layers):
-            sums = mean("rows", place).numpy(), mean("distances", place).numpy()
+        for suffix in prompts_of:
+            sums = mean("rows", suffix).numpy(), mean("distances", suffix).numpy()
             estimates["toeplitz"].append(kernels.fitted_kernel(*sums, layer.window))
             if self.quantities.apart:
-                without_first = kernels.fitted_without_first(*sums, mean("first", place).numpy(), layer.window)
-                estimates[TOEPLITZ_APART].append(without_first)
-            if self.layout.rotary:
-                vectors = mean("query", place), mean("key", place)
-                estimates["rotary"].append(kernels.rotary_kernel(*vectors, layer.scaling, self.n, layer.rotation))
-        return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in estimates.items()}
+                first = mean("first", suffix).numpy()
+                estimates[TOEPLITZ_APART].append(kernels.fitted_without_first(*sums, first, layer.window))
+        if self.layout.rotary:
+            whole, *of_groups = ((mean("query", suffix), mean("key", suffix)) for suffix in prompts_of)
+            of_all = rotary(*whole)
+            linear = (rotary(query, whole[1]) + rotary(whole[0], key) - of_all for query, key in of_groups)
+            estimates["rotary"] = [of_all, *linear]
+        return {name: np.stack(of_sets) for name, of_sets in estimates.items()}
+
+
+def _of_group(group: int) -> str:
+    """The suffix of sums over the prompts of a group."""
+    return f" of group {group}"
 
 
 def losses_by_position(

@@ -12,7 +12,7 @@ their sum Z_i. So a row vector p meets the head's attention A as one first-order
 and all terms are positive: nothing cancels. Positions and layers count from 0; the last layer acts on the row first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -103,6 +103,28 @@ def attended_last_rows(attention: npt.ArrayLike, mixings: Iterable[npt.ArrayLike
     rows = np.tile(_last_token(attention.shape[1]), (len(by_row), 1))
     for mix, layer in zip(by_row.T[::-1, :, None], attention[::-1], strict=True):
         rows = (1 - mix) * rows + mix * (rows @ np.asarray(layer, np.float64))  # all at once they take double memory
+    return rows
+
+
+def attended_last_rows_of_means(
+    attention: Sequence[npt.ArrayLike], weights: Array, mixings: Iterable[npt.ArrayLike]
+) -> Array:
+    """Last rows `[R, n]` of rollouts, each through a sum of G attentions `[T, n, n]` weighed by a row of `[R, G]`.
+
+    Rows of the sum are divided by their totals, as `shares` does. No matrix of a single rollout is made.
+    """
+    by_row = np.stack([checked_mixing(mixing) for mixing in mixings])
+    parts = [np.asarray(part) for part in attention]
+    rows = np.tile(_last_token(parts[0].shape[1]), (len(by_row), 1))
+    for place in reversed(range(by_row.shape[1])):
+        layer = [part[place].astype(np.float64) for part in parts]
+        totals = weights @ np.stack([part.sum(-1) for part in layer])
+        quotients = np.where(totals > 0, rows / np.where(totals > 0, totals, 1), 0)
+        attended = np.where(totals > 0, 0, rows)  # a token that gives nothing to any token reads itself
+        for weight, part in zip(weights.T, layer, strict=True):
+            attended += weight[:, None] * (quotients @ part)
+        mix = by_row[:, place, None]
+        rows = (1 - mix) * rows + mix * attended
     return rows
 
 

@@ -4,7 +4,7 @@ One pass over the prompts yields it (`language_models.measure`). Rollouts, table
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,21 @@ class Measurement:
     content: Floats | None = None  # mean content logits [L, H, n, n], likewise, where they were asked for
     recency: Floats | None = None  # of the cosines between the inputs of attention [N, L], where they were asked for
     gram: Floats | None = None  # mean cosines between the inputs of attention [L, n, n], likewise
+    groups: NDArray[np.int64] | None = None  # the group of documents of each prompt, 0 to G - 1, where asked for [N]
+    attention_of_groups: Floats | None = None  # `attention` of the prompts of each group [G, L, n, n]
+    # Kernels of each group [G, L, H, n]; their mean over prompts is that of all, and the rotary one, of a product of
+    # two means, is linear in the group's own
+    kernels_of_groups: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def prompts(self) -> int:
         """How many prompts there are, N."""
         return len(self.documents)
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """What is resampled, of each prompt [N]: groups where they have means of their own, documents otherwise."""
+        return self.documents if self.groups is None else self.groups
 
     @property
     def n(self) -> int:
@@ -64,6 +74,14 @@ class Measurement:
     def layers(self) -> int:
         """How many layers the model has, L."""
         return len(self.windows)
+
+
+def grouped(documents: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    """Divide the documents of prompts [N] into as many groups, or one each where they are fewer: the group of each [N].
+
+    Groups have as many documents, or one more. Documents that lie near one another come into different groups.
+    """
+    return np.unique(documents, return_inverse=True)[1] % groups
 
 
 def write(path: str | Path, measurement: Measurement, **labels: object) -> None:
@@ -87,6 +105,7 @@ def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
         for kind, names in (
             ("mixing", (*ESTIMATORS, FROBENIUS_APART)),
             ("kernels", (*KERNELS, TOEPLITZ_APART)),
+            ("kernels_of_groups", (*KERNELS, TOEPLITZ_APART)),
         )
     }
     windows = tuple(artifacts.read_labels(path)["windows"])

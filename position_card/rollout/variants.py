@@ -7,6 +7,9 @@ Of a model with ALiBi there are the rollouts of Section 6.2 of `structural`: (a)
 are turned. Of every model `mean-attention` takes the measured mean attention, where that was kept. The baselines are
 `half`, the fixed mixing of Abnar and Zuidema (2020), and `uniform` and `last`, which know nothing of the model.
 
+Lambda and content are weighted means over prompts, as influence is. So are mean attention and kernels where groups of
+documents have means of their own; otherwise these are those of all prompts, whatever the weights.
+
 Of the distances between profiles, say that a kernel is predicted, never that one rollout predicts influence better: for
 that, compare models of several training seeds.
 """
@@ -16,10 +19,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from position_card.rollout.attention import Array, shares
 from position_card.rollout.kernels import kernel_attention, kernel_last_rows
-from position_card.rollout.last_row import attended_last_rows, last_row
+from position_card.rollout.last_row import attended_last_rows, attended_last_rows_of_means, last_row
 from position_card.rollout.measurement import ESTIMATORS, TOEPLITZ_APART, Floats, Measurement
 
 INFLUENCE = "influence"
@@ -45,8 +49,8 @@ def variants(
 
     `names` maps the chosen keys of BASELINES and ROLLOUTS, and that of influence, to the names that the variants get,
     in the order that is wanted; rollouts are made with lambda by each of the `estimators` that was measured. Means are
-    taken with each row of weights over the prompts; mean attention and kernels are those of all prompts. Raises
-    ValueError where influence was not measured.
+    taken with each row of weights over the prompts, those of attention and of kernels only where `groups` were kept.
+    Raises ValueError where influence was not measured, and where prompts of one group are weighed differently.
     """
     if measurement.influence is None:
         raise ValueError("influence was not measured: there is nothing to compare rollouts with")
@@ -118,7 +122,20 @@ def _kernel(name: str, measurement: Measurement) -> Rollout | None:
     """Return the rollout of measured kernels of this name; None of a model with ALiBi or without such kernels."""
     if measurement.slopes is not None or name not in measurement.kernels:
         return None
-    return _through_kernels(measurement.kernels[name].astype(np.float64), measurement.windows)
+    kernels, groups = measurement.kernels[name].astype(np.float64), measurement.groups
+    if groups is None:
+        return _through_kernels(kernels, measurement.windows)
+    of_groups = measurement.kernels_of_groups[name].astype(np.float64)
+
+    def rollout(mixings: Array, weights: Array) -> Array:
+        pairs = zip(mixings, _changes(groups, weights), strict=True)
+        rows = [
+            kernel_last_rows(kernels + np.tensordot(change, of_groups, 1), measurement.windows, [mixing])
+            for mixing, change in pairs
+        ]
+        return np.concatenate(rows)
+
+    return rollout
 
 
 def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout:
@@ -134,8 +151,29 @@ def _mean_attention(measurement: Measurement) -> Rollout | None:
     """Return the rollout of measured mean attention; None where it was not kept."""
     if measurement.attention is None:
         return None
-    attention = shares(measurement.attention)
-    return lambda mixings, _weights: attended_last_rows(attention, mixings)
+    mean, of_groups, groups = measurement.attention, measurement.attention_of_groups, measurement.groups
+    if groups is None or of_groups is None:
+        attention = shares(mean)
+        return lambda mixings, _weights: attended_last_rows(attention, mixings)
+
+    def rollout(mixings: Array, weights: Array) -> Array:
+        changes = _changes(groups, weights)
+        return attended_last_rows_of_means([mean, *of_groups], np.insert(changes, 0, 1, axis=1), mixings)
+
+    return rollout
+
+
+def _changes(groups: NDArray[np.int64], weights: Array) -> Array:
+    """Return what weights of prompts [R, N] give to each group, less its share of the prompts: [R, G], rows sum to 0.
+
+    The mean over all prompts, and these times the means of groups, is the weighted mean; equal weights leave it as it
+    is.
+    """
+    order = np.unique(groups, return_index=True)[1]
+    if not np.allclose(weights, weights[:, order][:, groups], rtol=1e-9, atol=0):
+        raise ValueError("prompts of one group are weighed differently, but attention is known of whole groups alone")
+    sizes = np.bincount(groups)
+    return np.asarray(weights[:, order] * sizes - sizes / sizes.sum())
 
 
 # Each yields None of a model that it does not apply to.

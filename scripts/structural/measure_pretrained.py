@@ -30,15 +30,17 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
         texts = data_sets.texts(folders[dataset], "test")
         return sample_prompts(texts, tokenizer, n, count, "every", seed, before=before)
 
-    for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
+    for (dataset, n, count, groups), target in zip(params.measured, out.measured, strict=True):
         prompts, documents = sampled(dataset, n, count)
         found = measure_decoder(
             model,
             prompts,
             params.tokens_per_batch,
             documents=documents,
-            quantities=Quantities(gram=True, apart=True, matrices_up_to=params.matrices_up_to),
-            resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", [*run, count], place.checkpoint_every),
+            quantities=Quantities(gram=True, apart=True, groups=groups, matrices_up_to=params.matrices_up_to),
+            resumption=Resumption(
+                place.folder / f"{dataset}-n{n}.safetensors", [*run, count, groups], place.checkpoint_every
+            ),
         )
         measurement.write(
             target, found, **labels, dataset=dataset, positions=replacement.chosen_positions(n, len(before))

@@ -262,12 +262,12 @@ def pretrained_prompts(texts, tokenizer, dataset, n, count):
 def test_a_pretrained_decoder_or_its_copy_reads_test_text(
     run, folder, texts, tokenizer, checkpoint, deviation, tmp_path
 ):
-    asked = [("one", 12, 4), ("one", 16, 5), ("two", 12, 3)]
+    asked = [("one", 12, 4, 2), ("one", 16, 5, 0), ("two", 12, 3, 0)]
     run(
         "structural/measure_pretrained.py",
         reads={"model": "pretrained", "texts": paths("test")},
         writes={
-            "measured": [f"{checkpoint}/{dataset}-{n}.safetensors" for dataset, n, _ in asked],
+            "measured": [f"{checkpoint}/{dataset}-{n}.safetensors" for dataset, n, *_ in asked],
             "replaced": f"{checkpoint}/replaced.safetensors",
         },
         takes={
@@ -286,13 +286,14 @@ def test_a_pretrained_decoder_or_its_copy_reads_test_text(
     if deviation:
         seed = runtime.seed(SEED, "pretrained", checkpoint)
         model = opening.open_untrained(folder / "pretrained", seed, tmp_path, initializer_range=deviation)
-    for dataset, n, count in asked:
+    for dataset, n, count, groups in asked:
         file = folder / f"{checkpoint}/{dataset}-{n}.safetensors"
         prompts, documents = pretrained_prompts(texts, tokenizer, dataset, n, count)
         found = load_file(file)
         np.testing.assert_array_equal(found["documents"], documents)
         np.testing.assert_allclose(found["loss"], losses(model, prompts), rtol=1e-4)
         assert ("attention" in found) == (n == 12)
+        assert len(set(found.get("groups", ()))) == groups == len(found.get("attention_of_groups", ()))
         labels = {
             "dataset": dataset,
             "n": n,

@@ -68,7 +68,8 @@ def interrupted(passes, at, *args, **options):
 @pytest.mark.parametrize("matrices", [True, False])
 @pytest.mark.parametrize("name", ["bloom", "llama", "gemma3_text"])
 def test_an_interrupted_measurement_ends_with_the_same_bits(name, matrices, prompts, passes, tmp_path):
-    options = {"quantities": Quantities(content=True, gram=True, matrices_up_to=N if matrices else N - 1)}
+    asked = Quantities(content=True, gram=True, groups=3, matrices_up_to=N if matrices else N - 1)
+    options = {"quantities": asked}
     model, kept = decoders.small(name), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], interval=2)
     expected = bits(measure_decoder(model, prompts, BATCH, **options))
     assert (expected["gram"] is not None) == matrices

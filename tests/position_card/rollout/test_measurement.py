@@ -10,13 +10,15 @@ from position_card.card.measurements import Measurements, ReplacementEffects
 from position_card.core import artifacts
 from position_card.core.artifacts import TensorFile
 from position_card.rollout import measurement
-from tests.measurements import made
+from tests.measurements import in_groups, made
 from tests.refusals import refused
 
 
 @pytest.mark.parametrize("alibi", [False, True])
-def test_what_is_written_is_read(tmp_path, alibi):
+@pytest.mark.parametrize("groups", [False, True])
+def test_what_is_written_is_read(tmp_path, alibi, groups):
     written = made(np.random.default_rng(0), alibi=alibi)
+    written = in_groups(np.random.default_rng(1), written) if groups else written
     measurement.write(tmp_path / "n20.safetensors", written, model="mine", dataset="any")
     found = measurement.read(tmp_path / "n20.safetensors", without=())
     for field in fields(written):
@@ -32,6 +34,21 @@ def test_what_is_written_is_read(tmp_path, alibi):
         "prompts": written.prompts,
         "windows": list(written.windows),
     }
+
+
+@pytest.mark.parametrize(("groups", "sizes"), [(3, [2, 2, 1]), (5, [1] * 5), (8, [1] * 5)])
+def test_groups_share_documents_out_evenly(groups, sizes):
+    documents = np.array([7, 2, 7, 4, 9, 2, 11])
+    of_prompts = measurement.grouped(documents, groups)
+    members = [set(documents[of_prompts == group]) for group in range(max(of_prompts) + 1)]
+    assert [*map(len, members)] == sizes
+    assert sum(sizes) == len(set.union(*members))  # no document is in two
+
+
+def test_what_is_resampled_are_groups_where_these_have_means():
+    held = made(np.random.default_rng(0), alibi=False)
+    assert held.units is held.documents
+    assert in_groups(np.random.default_rng(1), held).units.tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_the_largest_matrices_are_read_where_asked_for(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from position_card.rollout import variants
 from position_card.rollout.measurement import ESTIMATORS
-from tests.measurements import LAYERS, PROMPTS, WINDOWS, causal, made
+from tests.measurements import LAYERS, PROMPTS, WINDOWS, causal, in_groups, made
 
 N = 20
 EVERY = {name: name for name in (variants.INFLUENCE, *variants.BASELINES, *variants.ROLLOUTS)}
@@ -96,3 +96,38 @@ def test_attention_that_a_sink_takes_is_left_out_of_shares(without):
         assert values.sum() == pytest.approx(1)
     nothing = found(replace(without, attention=np.zeros((LAYERS, N, N))), weights)
     np.testing.assert_array_equal(nothing["token", "mean-attention"], np.eye(N)[-1:])
+
+
+def test_weighed_groups_have_the_rollout_of_their_means(without):
+    """Each row of weights by dense matrices of its own; rows of attention are divided by their totals."""
+    measurement = in_groups(np.random.default_rng(5), without)
+    of_groups = np.random.default_rng(6).dirichlet(np.ones(3), 4)
+    weights = of_groups[:, measurement.groups] / (PROMPTS / 3)
+    rows = found(measurement, weights)
+    for replicate, (of_prompts, share) in enumerate(zip(weights, of_groups, strict=True)):
+        mixing = of_prompts @ without.mixing["token"]
+        attention = np.tensordot(share, measurement.attention_of_groups, 1)
+        layers = {"mean-attention": list(attention / attention.sum(-1, keepdims=True))}
+        for name, kernel in {"logit-by-distance": "toeplitz", "mean-query-key": "rotary"}.items():
+            kernels = np.tensordot(share, measurement.kernels_of_groups[kernel], 1)
+            layers[name] = [by_distance(of_layer, window) for of_layer, window in zip(kernels, WINDOWS, strict=True)]
+        for name, of_name in layers.items():
+            np.testing.assert_allclose(rows["token", name][replicate], rolled_out(of_name, mixing), atol=1e-12)
+        influence = of_prompts @ without.influence
+        np.testing.assert_allclose(rows["none", "influence"][replicate], influence / influence.sum())
+
+
+def test_with_equal_weights_groups_change_no_rollout(without):
+    measurement, weights = in_groups(np.random.default_rng(5), without), np.full((1, PROMPTS), 1 / PROMPTS)
+    held = replace(measurement, groups=None, attention_of_groups=None, kernels_of_groups={})
+    expected = found(held, weights)
+    for key, values in found(measurement, weights).items():
+        np.testing.assert_allclose(values, expected[key], rtol=1e-11, atol=1e-14)
+
+
+def test_prompts_of_one_group_must_weigh_alike(without):
+    measurement = in_groups(np.random.default_rng(5), without)
+    weights = np.full((2, PROMPTS), 1 / PROMPTS)
+    weights[1, :2] += [0.1, -0.1]
+    with pytest.raises(ValueError, match="one group"):
+        found(measurement, weights)

@@ -5,11 +5,12 @@ import pytest
 
 from position_bias.structural import checks, pretrained
 from position_bias.structural.checks import CURVE_CLAIMS, OUR_CLAIMS, PAPER_CLAIMS, SEEN_BEFORE, SINK_CLAIMS
-from position_card.core import artifacts
+from position_card.core import artifacts, runtime
 from position_card.core.artifacts import TensorFile
 from position_card.measures import replacement
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.rollout import measurement
+from position_card.rollout.statistics import resampled_weights
 from tests.ggufs import small
 from tests.unit.structural.conftest import PREDICTED
 
@@ -37,9 +38,8 @@ def files(tiny, tmp_path_factory):
     for checkpoint, of_weights in sets.items():
         for dataset, n, count in of_weights:
             documents, positions = np.arange(count) // 2, replacement.chosen_positions(n, 0)
-            found = measure_decoder(
-                tiny, drawn(count, n), 4 * N, documents=documents, quantities=Quantities(apart=True)
-            )
+            asked = Quantities(apart=True, groups=PROMPTS if (checkpoint, dataset, n) == ("hub", "one", N) else 0)
+            found = measure_decoder(tiny, drawn(count, n), 4 * N, documents=documents, quantities=asked)
             labels = {"model": "tiny", "checkpoint": checkpoint, "dataset": dataset, "before": 0}
             measured.append(folder / f"{checkpoint}-{dataset}-{n}.safetensors")
             measurement.write(measured[-1], found, **labels, positions=positions)
@@ -100,6 +100,25 @@ def test_values_are_those_of_the_formulas(tables, files):
     of_means = values["one", N, "W to influence", "uniform"]
     assert len(of_means) == 1 + REPLICATES
     assert of_means.nunique() > REPLICATES / 2
+
+
+def test_each_resample_has_the_attention_of_its_documents(tables, files):
+    """The rollout of each as a product of matrices, with its own lambda, mean attention and influence."""
+    found = measurement.read(files[0][0])
+    assert found.groups.tolist() == found.documents.tolist()
+    weights = resampled_weights(found.documents, REPLICATES, runtime.seed(0, "documents", "one", N))
+    values = tables["values"].set_index(["dataset", "n", "statistic", "network", "unit"])["value"].sort_index()
+    for unit, of_prompts in zip(range(-1, 5), weights, strict=False):
+        shares = np.bincount(found.documents, of_prompts)
+        attention = np.tensordot(shares, found.attention_of_groups.astype(float), 1)
+        row = np.eye(N)[-1]
+        for layer, mix in zip(attention[::-1], (of_prompts @ found.mixing["frobenius"])[::-1], strict=True):
+            row = row @ ((1 - mix) * np.eye(N) + mix * layer / layer.sum(-1, keepdims=True))
+        influence = of_prompts @ found.influence
+        gap = np.cumsum(row - influence / influence.sum())[:-1]
+        assert values["one", N, "W to influence", "measured", unit] == pytest.approx(
+            np.abs(gap).sum() / (N - 1), rel=1e-6
+        )
 
 
 def test_attention_of_every_text_at_the_standard_length_is_judged_by_assumption_4_1(tables):
