@@ -41,7 +41,7 @@ def measurable(model: nn.Module, threads: int | None = None) -> Iterator[PreTrai
     decoder = unwrap(model)
     require_measurable(decoder)
     device = forward.device(decoder)
-    with _restored_modules(decoder), _restored_arithmetic(), torch.inference_mode(False), torch.enable_grad():
+    with _restored_modules(decoder), exact_products(), torch.inference_mode(False), torch.enable_grad():
         if threads:
             torch.set_num_threads(threads)
         for module in decoder.modules():
@@ -131,8 +131,11 @@ def _restored_modules(decoder: PreTrainedModel) -> Iterator[None]:
 
 
 @contextmanager
-def _restored_arithmetic() -> Iterator[None]:
-    """Put back the number of threads and how matrices are multiplied; inside, nothing is rounded to a shorter type."""
+def exact_products() -> Iterator[None]:
+    """Multiply matrices as measuring does: nothing is rounded to a shorter type, and by oneDNN where that is faster.
+
+    How they were multiplied is put back afterwards, and so is the number of threads.
+    """
     threads = torch.get_num_threads()
     settings: list[Any] = [torch.backends.mkldnn.matmul, torch.backends.cuda.matmul]  # type: ignore[attr-defined]
     before = [setting.fp32_precision for setting in settings]

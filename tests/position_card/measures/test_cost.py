@@ -17,6 +17,7 @@ from transformers import (
     Qwen2MoeConfig,
 )
 
+from position_card.core import devices
 from position_card.measures import cost
 from position_card.measures.quantities import influence_and_loss
 from position_card.models.files import model_files
@@ -165,6 +166,7 @@ LARGE["intermediate_size"] = 1536  # of a Llama; a BLOOM has four times its widt
 MEASURED = """
 import sys; from pathlib import Path
 import numpy as np, torch, transformers
+from position_card.core import devices
 from position_card.measures import cost
 from position_card.measures.measure import measure_decoder
 from position_card.core import runtime
@@ -195,6 +197,15 @@ def test_memory_beside_the_weights_is_right_within_a_fifth(kind, asked):
     ).stdout
     peak, counted = map(float, out.split())
     assert counted == pytest.approx(peak, rel=0.2)
+
+
+def test_the_speed_is_that_of_products_as_measuring_multiplies(monkeypatch):
+    setting, precisions = torch.backends.mkldnn.matmul, []
+    before = setting.fp32_precision
+    monkeypatch.setattr(devices, "multiply_by_onednn", lambda: precisions.append(setting.fp32_precision))
+    assert cost.operations_per_second("cpu", "float32") > 0
+    assert precisions == ["ieee"]
+    assert setting.fp32_precision == before
 
 
 def test_what_does_not_fit_is_refused_with_both_numbers(monkeypatch):
