@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from position_card.probe import forward
 from position_card.probe.layout import find_layout, hooked, stream_of
 from position_card.rollout.attention import Array
 
@@ -48,7 +49,7 @@ class _Hold:
             yield block.register_forward_pre_hook(partial(self.enter_block, place), with_kwargs=True)
 
     def enter_model(self, _model: nn.Module, _args: Any, arguments: dict[str, Any]) -> None:
-        cache = arguments.get("past_key_values")
+        cache = arguments.get(forward.CACHE)
         self.begins = cache is None or cache.get_seq_length() == 0
 
     def enter_block(

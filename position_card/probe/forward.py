@@ -15,6 +15,10 @@ from torch._ops import OpOverload
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+# What models of this version of transformers call the keys and values of tokens before: 5.24 renamed it
+CACHE = next(name for name in ("cache", "past_key_values") if name in CausalLMOutputWithPast.__dataclass_fields__)
 
 States: TypeAlias = Any  # what the module below a head yields: a ModelOutput or tuple, first the states [B, n, width]
 
@@ -93,8 +97,8 @@ def next_token(
     and are added to it. The cache that is returned is None unless it is to be kept (`keep`).
     """
     args, arguments = _arguments(inputs)
-    out = model(*args, **arguments, past_key_values=cache, use_cache=keep, logits_to_keep=1)
-    return out.logits[:, -1].double().softmax(-1), out.past_key_values if keep else None
+    out = model(*args, **arguments, **{CACHE: cache}, use_cache=keep, logits_to_keep=1)
+    return out.logits[:, -1].double().softmax(-1), getattr(out, CACHE) if keep else None
 
 
 @torch.no_grad()
@@ -113,9 +117,9 @@ def after_each(model: PreTrainedModel, cache: Cache, endings: Tensor) -> Tensor:
         endings.flatten()[None],
         attention_mask=_mask(model, reads),
         position_ids=torch.arange(n, n + length, device=endings.device).repeat(count)[None],
-        past_key_values=cache,
         use_cache=True,
         logits_to_keep=last,
+        **{CACHE: cache},
     ).logits[0]
     crop(cache, n)
     return (logits if len(logits) == count else logits[last]).double().softmax(-1)
@@ -127,7 +131,7 @@ def log_probabilities(model: PreTrainedModel, tokens: Tensor, count: int, cache:
 
     `tokens`, int64 [B, n], follow those of the `cache`, if there is one, and are added to it.
     """
-    out = model(tokens, past_key_values=cache, use_cache=cache is not None, logits_to_keep=count)
+    out = model(tokens, **{CACHE: cache}, use_cache=cache is not None, logits_to_keep=count)
     return out.logits[:, -count:].double().log_softmax(-1)
 
 

@@ -156,7 +156,7 @@ def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monk
     forward = model.transformer.forward
 
     def forgetful(*args, **named):
-        return forward(*args, **named | {"past_key_values": None, "use_cache": False})
+        return forward(*args, **named | {recall.forward.CACHE: None, "use_cache": False})
 
     monkeypatch.setattr(model.transformer, "forward", forgetful)
     anew = answers(model)
