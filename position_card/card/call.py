@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 from position_card.card.card import Card
 from position_card.card.documents_measuring import DocumentsOptions, measure_planned_documents, plan_documents
 from position_card.card.documents_page import Documents
-from position_card.card.measuring import PROMPTS, RECALL_CONTEXTS, CardOptions, measure_card, plan_card
+from position_card.card.measuring import PROMPTS, CardOptions, measure_card, plan_card
 from position_card.card.subject import Subject
 from position_card.core.runtime import InputError
 from position_card.measures.cost import decoder_size
@@ -30,7 +30,7 @@ def measure(
     lengths: Sequence[int] = (64, 256),
     prompts: int = PROMPTS,
     replace: int | None = None,
-    recall: int = RECALL_CONTEXTS,
+    recall: int | None = None,
     questions: bool = True,
     plain: bool = False,
     tokens_per_batch: int = 0,
@@ -59,7 +59,8 @@ def measure(
         prompts: Prompts of each length, at least 8, or as many as the texts have. Each is a window of one document.
         replace: Prompts of the longest length in which tokens are replaced by others. None: 8, or none where that
             would take more than ten minutes.
-        recall: Contexts of random words in which repeated passages are looked for.
+        recall: Contexts of random words in which repeated passages are looked for. None: 16, or none where that would
+            take more than ten minutes.
         questions: Whether built-in questions about invented facts are asked, with which the card begins.
         plain: Whether they are written without the chat template of the tokenizer.
         tokens_per_batch: Tokens that pass through the model at once. 0: as many as memory allows.

@@ -3,17 +3,35 @@
 Times are those of the pass that will run, from the time of a matrix product on this device.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from position_card.card.sentences import enumeration, recall_material
 from position_card.card.subject import Subject
+from position_card.core.runtime import log, out_of_memory
 from position_card.measures import replacement
-from position_card.measures.cost import BYTES, PROCESS, cost_in_words, operations_per_second
+from position_card.measures.cost import (
+    BYTES,
+    PROCESS,
+    Counting,
+    DecoderSize,
+    cost_in_words,
+    operations_per_second,
+    without_values,
+)
+from position_card.measures.recall import Way, way_by_shapes
 from position_card.texts.prompts import PromptSet
 
 LAYOUT = 1.4  # passes that finding the layout takes, once a length
-TRIAL = 3  # times that the first context of recall is read, to find the cheapest way to ask about it
+TRIAL: Mapping[Way, int] = {"packed": 3, "apart": 4, "anew": 4}  # times that the first context of recall is read
+WAYS: Mapping[Way, str] = {
+    "packed": "",
+    "apart": "; questions pass few at a time, since the model cannot go on from what it keeps of a context with all",
+    "anew": "; contexts are read again for every question, since the model cannot go on from what it keeps of them",
+}
+WIDENED = 2.5  # times the bytes of weights in float32 that are moved where a pass widens them from 16 bits
 
 
 @dataclass(frozen=True)
@@ -58,24 +76,51 @@ def cost_of_replacement(subject: Subject, count: int, n: int, text: str) -> Cost
     return _cost_of_predictions(subject, f"{count} prompts of {n:,} tokens of {text}", count * read, n)
 
 
-def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: int, *, anew: bool = False) -> Cost:
+def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: int, way: Way, at_once: int) -> Cost:
     """Return what predictions take after so many contexts of n tokens, with so many questions about each.
 
-    A question has `cue` tokens. A context passes once, or with every question where no cache serves it (`anew`).
+    A question has `cue` tokens. A context passes once, or with every question ("anew"). Of questions that pass apart,
+    so many `at_once` have a pass of their own, which reads all weights for few tokens.
     """
-    material = f"{count} contexts of {recall_material(n)}"
-    read = n * questions if anew else n
-    return _cost_of_predictions(subject, material, TRIAL * n + count * (read + questions * cue), n)
+    material = f"{count} contexts of {recall_material(n)}{WAYS[way]}"
+    read = n * questions if way == "anew" else n
+    passes = count * math.ceil(questions / at_once) if way == "apart" else 0
+    return _cost_of_predictions(subject, material, TRIAL[way] * n + count * (read + questions * cue), n, passes)
 
 
-def _cost_of_predictions(subject: Subject, material: str, tokens: int, n: int) -> Cost:
-    """So many tokens in prompts of n of them, in float32, whatever the weights are, without a backward pass."""
+@lru_cache(maxsize=64)
+def expected_way(size: DecoderSize, n: int, cue: int, before: int) -> Way:
+    """Return the way in which recall in contexts of n tokens will be asked for, as far as it is known without values.
+
+    It is `way_by_shapes`, or the cheapest one where an operation needs values.
+    """
+    model = without_values(size.config, "float32")
+    try:
+        with Counting(model):
+            way = way_by_shapes(model, n, cue, before)
+    except Exception as error:  # of whichever operation needs the values that are not there
+        if out_of_memory(error):
+            raise
+        log.info("how recall is asked of this %r model is not known before (%r)", size.config.model_type, error)
+        return "packed"
+    return way
+
+
+def _cost_of_predictions(subject: Subject, material: str, tokens: int, n: int, short_passes: int = 0) -> Cost:
+    """So many tokens in prompts of n of them, in float32, whatever the weights are, without a backward pass.
+
+    What `short_passes` read of their few tokens is less than the weights.
+    """
     size, precision = subject.size, subject.precision
     if (cost := size.pass_cost(n, precision, recomputed=True)) is None:
         return Cost(material, None, None)
-    widened = BYTES["float32"] * cost.largest if BYTES[precision] < BYTES["float32"] else 0
+    coarse = BYTES[precision] < BYTES["float32"]
+    widened = BYTES["float32"] * cost.largest if coarse else 0
     memory = PROCESS + size.parameters * BYTES[precision] + widened + cost.peak
     seconds = tokens * _forward(subject, n) / operations_per_second(subject.device, "float32")
+    if short_passes:
+        reading = 2 * size.parameters / operations_per_second(subject.device, "float32", single_token=True)
+        seconds += short_passes * reading * (WIDENED if coarse else 1)
     return Cost(material, memory, seconds)
 
 

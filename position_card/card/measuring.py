@@ -13,7 +13,7 @@ import transformers
 from transformers import PreTrainedModel
 
 from position_card.card import questions, texts
-from position_card.card.costs import Cost, cost_of_gradients, cost_of_recall, cost_of_replacement
+from position_card.card.costs import Cost, cost_of_gradients, cost_of_recall, cost_of_replacement, expected_way
 from position_card.card.documents_measuring import (
     DocumentsOptions,
     DocumentsPlan,
@@ -32,7 +32,7 @@ from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
 from position_card.probe.measurable import measurable
-from position_card.rollout.passages import WORDS, places
+from position_card.rollout.passages import WORDS
 from position_card.texts.chat import ChatTemplate
 from position_card.texts.prompts import LEAST, PromptSet, draw_prompts
 from position_card.texts.records import read_records
@@ -45,7 +45,7 @@ PROMPTS = 32  # of each length
 REPLACEMENT_PROMPTS = 8  # of the longest, whose tokens are replaced
 RECALL_CONTEXTS = 16  # of 8, some draws cannot tell that SmolLM2 recalls the beginning better
 THOROUGH = {"prompts": 64, "replace": 16, "recall": RECALL_CONTEXTS}  # what a user may ask for in one word
-LONGEST_REPLACEMENT = 600.0  # announced seconds, from which on tokens are replaced only where it is asked for
+LONGEST = 600.0  # announced seconds of replacement or recall, beyond which it is measured only where it is asked for
 CUE = 3  # words that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
 FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
@@ -59,7 +59,7 @@ class CardOptions:
     lengths: tuple[int, ...] = (64, 256)  # tokens of the prompts, as far as the model goes and as the text has enough
     prompts: int = PROMPTS  # of each length, or as many as the text has
     replace: int | None = None  # of the longest, whose tokens are replaced; None: REPLACEMENT_PROMPTS, if that is quick
-    recall: int = RECALL_CONTEXTS  # contexts in which repeated passages are looked for
+    recall: int | None = None  # contexts in which passages are looked for; None: RECALL_CONTEXTS, if that is quick
     questions: bool = True  # whether the built-in ones are asked
     plain: bool = False  # whether they leave the chat template aside
     tokens_per_batch: int = 0  # that pass through the model at once; 0: as many as there is room for
@@ -82,16 +82,22 @@ class Contexts:
 
     words: TokenIds  # [V] that the contexts are drawn from
     token_ids: TokenIds  # [C, n + CUE], with a cue of other words behind each
+    at_once: int  # tokens that pass through the model, where contexts or what is kept of them pass with questions
 
     @property
     def n(self) -> int:
         """How many tokens a context has."""
         return self.token_ids.shape[1] - CUE
 
-    def cost(self, subject: Subject, *, anew: bool = False) -> Cost:
-        """What recall takes in them, where contexts pass once or, `anew`, with every question about them."""
-        questions = 1 + len(places(self.n, CUE))
-        return cost_of_recall(subject, len(self.token_ids), self.n, questions, CUE, anew=anew)
+    def expected_way(self, subject: Subject) -> recall.Way:
+        """How questions about them will be asked, as far as it is known before weights are read."""
+        return expected_way(subject.size, self.n, CUE, len(subject.before))
+
+    def cost(self, subject: Subject, way: recall.Way) -> Cost:
+        """What recall takes in them, where questions are asked in this way."""
+        at_once = recall.questions_at_once(self.at_once, self.token_ids.shape[1] + len(subject.before))
+        questions = recall.question_count(self.n, CUE)
+        return cost_of_recall(subject, len(self.token_ids), self.n, questions, CUE, way, at_once)
 
 
 @dataclass(frozen=True)
@@ -167,20 +173,20 @@ def plan_card(
     of_replacement = cost_of_replacement(subject, replacement_prompts, longest, text_name)
     if not replacement_prompts:
         omissions[REPLACEMENT] = "0 prompts were asked for"
-    elif options.replace is None and of_replacement.seconds and of_replacement.seconds > LONGEST_REPLACEMENT:
-        omissions[REPLACEMENT] = (
-            f"it would take {duration(of_replacement.seconds)}, and without being asked for it takes "
-            f"{duration(LONGEST_REPLACEMENT)} at most; ask for {replacement_prompts} prompts "
-            f"(--replace {replacement_prompts})"
-        )
+    elif options.replace is None and (too_long := _too_long(of_replacement)):
+        omissions[REPLACEMENT] = f"{too_long}; ask for it (--replace {replacement_prompts})"
         replacement_prompts = 0
     else:
         costs[REPLACEMENT] = of_replacement
     n = longest if longest > LONG else WORDS
-    contexts, why_not = _contexts(subject, options.recall, n, documents, options.seed)
+    contexts, why_not = _contexts(subject, options, n, documents, FORWARD * at_once[longest])
     if contexts:
-        costs[RECALL] = contexts.cost(subject)
-    else:
+        of_recall = contexts.cost(subject, contexts.expected_way(subject))
+        if why_not := _why_no_slow_recall(options, of_recall):
+            contexts = None
+        else:
+            costs[RECALL] = of_recall
+    if not contexts:
         omissions[RECALL] = why_not
     quantisation, coarse = subject.quantisation, BYTES[subject.precision] < BYTES["float32"]
     facts = {
@@ -231,12 +237,13 @@ def _questions(
 
 
 def _contexts(
-    subject: Subject, count: int, n: int, documents: list[str], sample_seed: int
+    subject: Subject, options: CardOptions, n: int, documents: list[str], at_once: int
 ) -> tuple[Contexts | None, str]:
-    """Draw so many contexts of the commonest words of a text for a model; or say why not.
+    """Draw contexts of the commonest words of a text for a model, through which so many tokens pass; or say why not.
 
     They have n tokens, or as many as leave room for what stands before them and for the cue.
     """
+    count = RECALL_CONTEXTS if options.recall is None else options.recall
     if not count:
         return None, "0 contexts were asked for"
     longest = opening.longest(subject.config)
@@ -248,8 +255,21 @@ def _contexts(
         prose = recall.prose(documents, subject.tokenizer, n)
     except InputError as error:
         return None, str(error)
-    token_ids = recall.random_contexts(words, n, count, CUE, seed(sample_seed, "card", "recall"), prose)
-    return Contexts(words, token_ids), ""
+    token_ids = recall.random_contexts(words, n, count, CUE, seed(options.seed, "card", "recall"), prose)
+    return Contexts(words, token_ids, at_once), ""
+
+
+def _why_no_slow_recall(options: CardOptions, cost: Cost) -> str:
+    """Say why recall is left out, if it takes long and nobody asked for it; "" where it is measured."""
+    too_long = _too_long(cost)
+    return f"{too_long}; ask for it (--recall {RECALL_CONTEXTS})" if too_long and options.recall is None else ""
+
+
+def _too_long(cost: Cost) -> str:
+    """Say that a measure takes longer than one that nobody asked for may; "" where it does not."""
+    if cost.seconds is None or cost.seconds <= LONGEST:
+        return ""
+    return f"it would take {duration(cost.seconds)}, and without being asked for it takes {duration(LONGEST)} at most"
 
 
 def open_and_measure_card(plan: CardPlan, place: Path, folder: Path, interval: int, run: object) -> Measurements:
@@ -298,29 +318,46 @@ def measure_card(
     effects = _replacement_effects(plan, model, longest) if plan.replacement_prompts else None
     recall_result = None
     if contexts := plan.contexts:
-        scores = recall.measure_recall(
-            model,
-            contexts.token_ids,
-            contexts.words,
-            CUE,
-            FORWARD * plan.at_once[longest],
-            before=plan.subject.before,
-            resumption=resumption("recalled", contexts.n, 1),
-            section=None,
-            say=partial(_say_recall_is_slow, plan),
-        )
-        recall_result = RecallResult(contexts.n, CUE, len(contexts.words), scores)
-    facts = {**plan.facts, "left out": {**plan.facts["left out"], **omissions}, "bytes": plan.bytes}
+        try:
+            scores = recall.measure_recall(
+                model,
+                contexts.token_ids,
+                contexts.words,
+                CUE,
+                contexts.at_once,
+                before=plan.subject.before,
+                resumption=resumption("recalled", contexts.n, 1),
+                section=None,
+                say=partial(_say_recall_is_slow, plan, contexts),
+            )
+            recall_result = RecallResult(contexts.n, CUE, len(contexts.words), scores)
+        except SlowRecallError as error:
+            announce(f"{plan.subject.name}: recall is left out: {error}")
+            omissions[RECALL] = str(error)
+    facts = {
+        **plan.facts,
+        "left out": {**plan.facts["left out"], **omissions},
+        "in float32": [measure for measure in plan.facts["in float32"] if measure not in omissions],
+        "bytes": plan.bytes,
+    }
     return Measurements(lengths, facts, effects, recall_result, answers)
 
 
-def _say_recall_is_slow(plan: CardPlan, way: recall.Way) -> None:
-    """Tell the user where all tokens of a context pass with every question, which was not known when it was planned."""
-    if way == "anew" and plan.contexts:
-        announce(
-            f"{plan.subject.name}: recall reads a context again for every question, since the model cannot go on from "
-            f"what it keeps of it; {plan.contexts.cost(plan.subject, anew=True)} (--recall 0 leaves it out)"
-        )
+class SlowRecallError(InputError):
+    """Recall that nobody asked for takes long, as is known once the weights are read."""
+
+
+def _say_recall_is_slow(plan: CardPlan, contexts: Contexts, way: recall.Way) -> None:
+    """Tell the user where questions are asked in another way than was planned, with its time.
+
+    Raises SlowRecallError where that is too long for what nobody asked for.
+    """
+    if way == contexts.expected_way(plan.subject):
+        return
+    cost = contexts.cost(plan.subject, way)
+    if reason := _why_no_slow_recall(plan.options, cost):
+        raise SlowRecallError(reason)
+    announce(f"{plan.subject.name}: recall takes another time than was announced: {cost} (--recall 0 leaves it out)")
 
 
 def _answers(

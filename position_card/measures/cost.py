@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
-from transformers import AutoModelForCausalLM, PretrainedConfig
+from transformers import AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
 from position_card.core.runtime import InputError, log, out_of_memory
 from position_card.measures.measure import LOSS_TOKENS, MATRICES_UP_TO
@@ -175,10 +175,7 @@ def _pass_cost(size: DecoderSize, n: int, precision: str, recomputed: bool) -> P
 
 
 def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost:
-    with torch.device("meta"):
-        dtype = getattr(torch, precision)
-        model = AutoModelForCausalLM.from_config(size.config, dtype=dtype, attn_implementation="eager")
-    model = without_double_alibi(model).eval().requires_grad_(False)
+    model = without_values(size.config, precision)
     lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == size.layers)
     blocks = list(next(lists, []))
     tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
@@ -192,6 +189,14 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
         influence_and_loss(model, tokens, min(LOSS_TOKENS, n - 1))
     largest = max(sum(weight.numel() for weight in part.parameters(recurse=False)) for part in model.modules())
     return PassCost(counting.peak + counting.kept, counting.operations, largest, streams)
+
+
+def without_values(config: PretrainedConfig, precision: str) -> PreTrainedModel:
+    """Return the decoder of a configuration on the meta device."""
+    with torch.device("meta"):
+        dtype = getattr(torch, precision)
+        model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="eager")
+    return without_double_alibi(model).eval().requires_grad_(False)
 
 
 @torch.no_grad()

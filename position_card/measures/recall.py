@@ -22,7 +22,7 @@ from transformers.cache_utils import Cache
 
 from position_card.core.runtime import InputError
 from position_card.measures import passes
-from position_card.measures.passes import Resumption, reuses
+from position_card.measures.passes import UNABLE, Resumption, reuses
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
 from position_card.probe.streaming import with_streaming
@@ -100,6 +100,33 @@ def random_contexts(
     return contexts
 
 
+def question_count(n: int, cue: int) -> int:
+    """Count the questions about a context of n tokens: one for each place, and one that is foreign."""
+    return len(places(n, cue)) + 1
+
+
+def questions_at_once(tokens_per_batch: int, length: int) -> int:
+    """Count the questions that pass at once where each comes with its context, both together of so many tokens."""
+    return max(1, tokens_per_batch // length)
+
+
+def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0) -> Way:
+    """Return the way to ask about contexts of n tokens behind `before` others, as far as shapes of tensors tell it.
+
+    The `model` may hold no values (torch's device meta). With values, `measure_recall` may find another one.
+    """
+    context = torch.zeros(before + n, dtype=torch.int64, device="meta")
+    questions = context[: 2 * cue].view(2, cue)
+    keeping: tuple[Way, ...] = ("packed", "apart")
+    for way in keeping:
+        try:
+            _two_answers(model, context, questions, way, question_count(n, cue))
+        except UNABLE:
+            continue
+        return way
+    return "anew"
+
+
 @in_float32
 @with_streaming
 def measure_recall(
@@ -125,8 +152,9 @@ def measure_recall(
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
-    batch = max(1, tokens_per_batch // (contexts.shape[1] + len(before)))
-    way = _way(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue)
+    batch = questions_at_once(tokens_per_batch, contexts.shape[1] + len(before))
+    questions = question_count(contexts.shape[1] - cue, cue)
+    way = _way(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue, questions)
     say(way)
 
     def ask(rows: Tensor) -> None:
@@ -161,7 +189,7 @@ class _Reader:
 
         As many questions pass at once as one row holds, and otherwise at most a `batch`.
         """
-        at_once = max(1, PACKED // questions.shape[1]) if self.way == "packed" else batch
+        at_once = _in_one_row(questions.shape[1]) if self.way == "packed" else batch
         return torch.cat([self._answer(part) for part in questions.split(at_once)])
 
     def _answer(self, questions: Tensor) -> Tensor:
@@ -173,16 +201,30 @@ class _Reader:
         return forward.next_token(self.model, questions, forward.repeat(self.cache, len(questions)), keep=True)[0]
 
 
-def _way(model: PreTrainedModel, context: Tensor, cue: int) -> Way:
-    """Return the cheapest way to ask that predicts the same, tried on a context [n] and two passages of it."""
+def _way(model: PreTrainedModel, context: Tensor, cue: int, count: int) -> Way:
+    """Return the cheapest way to ask so many questions about a context [n] that predicts the same, tried on two."""
     questions = torch.stack([context[:cue], context[-cue - 1 : -1]])
+    anew = _Reader(model, context, "anew").after(questions, len(questions))
 
     def answers(way: Way) -> Tensor:
-        reader = _Reader(model, context, way)
-        if way != "anew":
-            reader.after(questions, len(questions))  # which changes no answer to the next ones
-        return reader.after(questions, len(questions))
+        return _two_answers(model, context, questions, way, count)
 
-    if reuses(partial(answers, "anew"), partial(answers, "packed"), "every question", "passes by itself"):
+    if reuses(lambda: anew, partial(answers, "packed"), "every question", "passes by itself"):
         return "packed"
-    return "apart" if reuses(partial(answers, "anew"), partial(answers, "apart"), "every question") else "anew"
+    return "apart" if reuses(lambda: anew, partial(answers, "apart"), "every question") else "anew"
+
+
+def _two_answers(model: PreTrainedModel, context: Tensor, questions: Tensor, way: Way, count: int) -> Tensor:
+    """Answer two questions [2, cue] in a way that goes on from a context [n], after others, which must change nothing.
+
+    A row behind the context is as long as with `count` questions, since a window of attention may hold a shorter one.
+    """
+    reader = _Reader(model, context, way)
+    row = min(count, _in_one_row(questions.shape[1])) if way == "packed" else len(questions)
+    reader.after(questions.repeat(-(-row // len(questions)), 1)[:row], len(questions))
+    return reader.after(questions, len(questions))
+
+
+def _in_one_row(cue: int) -> int:
+    """Count the questions of a cue each that stand in one row behind a context."""
+    return max(1, PACKED // cue)

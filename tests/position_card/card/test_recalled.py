@@ -13,6 +13,7 @@ from position_card.card.card import Card
 from position_card.card.subject import Subject
 from position_card.measures import recall
 from position_card.measures.cost import decoder_size
+from tests import small_decoders
 from tests.position_card.card.conftest import VOCABULARY, llama
 from tests.refusals import refused
 
@@ -28,8 +29,13 @@ def mine(tokenizer_of_words, prose):
     return measure(llama(), tokenizer_of_words, prose, recall=5, **ASKED)
 
 
-def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, **options):
-    config = llama().config
+def windowed():
+    """A decoder that reads 16 tokens back, so that questions cannot stand in one row behind a context."""
+    return small_decoders.mistral(vocab_size=VOCABULARY, max_position_embeddings=TOKENS, sliding_window=16)
+
+
+def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, model=llama, **options):
+    config = model().config
     config.max_position_embeddings = longest
     of = measuring.CardOptions(lengths=lengths, prompts=8, **options)
     subject = Subject("mine", "in memory", config, decoder_size(parameters, config), tokenizer, [], "float32", "cpu")
@@ -120,21 +126,74 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     assert more == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
 
 
-def test_recall_that_reads_contexts_again_says_so_with_its_time(tokenizer_of_words, prose, monkeypatch, capsys):
-    """All questions about a context of 61 tokens take as many passes through it."""
-    monkeypatch.setattr(costs, "operations_per_second", lambda *_: 1e9)
+def test_recall_that_is_asked_otherwise_than_planned_says_so(tokenizer_of_words, prose, monkeypatch, capsys):
+    """All questions about a context of 61 tokens take as many passes through it where nothing is kept of it."""
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_, **__: 1e9)
     plan = planned(tokenizer_of_words, prose, recall=3)
-    once, anew = (plan.contexts.cost(plan.subject, anew=anew).seconds for anew in (False, True))
-    questions = 1 + plan.contexts.n - measuring.CUE
+    packed, anew = (plan.contexts.cost(plan.subject, way).seconds for way in ("packed", "anew"))
+    n = plan.contexts.n
+    questions = 1 + n - measuring.CUE
     asked = questions * measuring.CUE
-    trial = costs.TRIAL * plan.contexts.n
-    assert anew / once == pytest.approx(
-        (trial + 3 * (questions * plan.contexts.n + asked)) / (trial + 3 * (plan.contexts.n + asked)), rel=0.01
+    assert anew / packed == pytest.approx(
+        (costs.TRIAL["anew"] * n + 3 * (questions * n + asked)) / (costs.TRIAL["packed"] * n + 3 * (n + asked))
     )
-    for way, said in (("anew", 1), ("apart", 0), ("packed", 0)):
+    for way, said in (("anew", 1), ("apart", 1), ("packed", 0)):
         monkeypatch.setattr(recall, "_way", lambda *_, way=way: way)
         measure(llama(), tokenizer_of_words, prose, recall=3, name="mine", **ASKED)
-        assert capsys.readouterr().err.count("mine: recall reads a context again for every question") == said
+        assert capsys.readouterr().err.count("mine: recall takes another time than was announced") == said
+
+
+def test_recall_behind_a_window_takes_the_passes_announced(tokenizer_of_words, prose, monkeypatch, capsys):
+    """Each pass reads all weights, a millionth of a second for an operation, and other operations take a thousandth."""
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_, single_token=False: 1e6 if single_token else 1e9)
+    plan = planned(tokenizer_of_words, prose, model=windowed, recall=3, tokens_per_batch=60)
+    plan.announce()
+    assert "3 contexts of 61 words in random order; questions pass few at a time" in capsys.readouterr().err
+    asked, answer = [], recall._Reader._answer
+
+    def counted(reader, questions):
+        if questions.device.type != "meta":  # as those are that a plan is made with
+            asked.append(reader.way)
+        return answer(reader, questions)
+
+    monkeypatch.setattr(recall._Reader, "_answer", counted)
+    measure(windowed(), tokenizer_of_words, prose, recall=3, tokens_per_batch=60, **ASKED)
+    assert "another time" not in capsys.readouterr().err
+    passes = asked.count("apart") - 2  # that are tried
+    assert passes == 3 * 20  # of 59 questions about each context, three with what is kept of 61 tokens each
+    n, size = plan.contexts.n, plan.subject.size
+    forward = size.pass_cost(n, "float32", recomputed=False).operations / n / 2  # of a token
+    more = plan.costs["recall"].seconds - plan.contexts.cost(plan.subject, "packed").seconds
+    assert more == pytest.approx(passes * 2 * size.parameters / 1e6 + n * forward / 1e9)
+
+
+@pytest.mark.parametrize(("speed", "asked", "count"), [(1e9, None, 16), (1e3, None, 0), (1e3, 3, 3)])
+def test_slow_recall_is_left_out_where_nobody_asks_for_it(
+    speed, asked, count, tokenizer_of_words, prose, monkeypatch, capsys
+):
+    """It is known before any weight is read, so that a dry run says it, too."""
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_, **__: speed)
+    of = planned(tokenizer_of_words, prose, model=windowed, recall=asked)
+    of.announce()
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if " recall: " in line]
+    if count:
+        assert len(of.contexts.token_ids) == count
+        assert line.startswith(f"- recall: {count} contexts")
+    else:
+        assert of.contexts is None
+        assert re.search(r"- without recall: it would take \d+ minutes, .* 10 minutes .*--recall 16", line)
+
+
+def test_recall_found_to_be_slow_is_left_out_too(tokenizer_of_words, prose, monkeypatch, capsys):
+    """That nothing can be kept of contexts is known once the weights are read."""
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_, **__: 1.0)
+    seconds = planned(tokenizer_of_words, prose, recall=16).costs["recall"].seconds
+    monkeypatch.setattr(costs, "operations_per_second", lambda *_, **__: seconds / 100)
+    monkeypatch.setattr(recall, "_way", lambda *_: "anew")
+    found = measure(llama(), tokenizer_of_words, prose, **ASKED)
+    assert "recall" not in found.tables
+    assert re.search(r"recall is left out: it would take \d+ minutes", capsys.readouterr().err)
+    assert "| recall | not measured: it would take " in found.page
 
 
 def test_a_text_with_few_words_has_a_card_without_recall(here, capsys):

@@ -8,7 +8,8 @@ import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from transformers import GPTNeoConfig, GPTNeoForCausalLM
 
-from position_card.measures import recall
+from position_card.card import costs
+from position_card.measures import cost, recall
 from position_card.measures.passes import Resumption
 from position_card.rollout.parts import by_part
 from position_card.rollout.passages import places
@@ -17,6 +18,7 @@ from tests.refusals import refused
 from tests.small_decoders import llama
 
 N, CUE, VOCABULARY = 16, 2, 63
+QUESTIONS = N - CUE + 1
 WORDS = np.arange(1, VOCABULARY, 3)  # so that a token which is no word is often the likeliest; 0 starts a prompt
 
 
@@ -119,7 +121,7 @@ def test_a_question_is_a_plain_forward_pass_of_the_context_and_its_cue(family):
 @pytest.mark.parametrize("at_once", [1, 6, 1000])
 def test_questions_in_one_row_are_answered_as_one_by_one(at_once, monkeypatch):
     model = llama(vocab_size=VOCABULARY)
-    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE) == "packed"
+    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS) == "packed"
     monkeypatch.setattr(recall, "PACKED", at_once)
     packed = answers(model)
     for way in ("apart", "anew"):
@@ -146,12 +148,24 @@ def test_questions_are_asked_in_the_cheapest_way_that_predicts_the_same(spoilt, 
 
         monkeypatch.setattr(recall.forward, name, wrong)
     model = llama(vocab_size=VOCABULARY)
-    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE) == way
+    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS) == way
+
+
+@pytest.mark.parametrize(("window", "way"), [(None, "packed"), (24, "apart"), (8, "apart")])
+def test_a_window_that_holds_some_questions_must_hold_all(window, way, monkeypatch):
+    """A window of 24 holds a context behind one token with two questions of two tokens, and not with 15."""
+    model = small_decoders.mistral(vocab_size=VOCABULARY, sliding_window=window)
+    ways = []
+    found = answers(model, contexts(2), say=ways.append)
+    size = cost.decoder_size(1000, model.config)
+    assert [*ways, costs.expected_way(size, N, CUE, 1)] == [way, way]
+    monkeypatch.setattr(recall, "_way", lambda *_: "anew")
+    np.testing.assert_allclose(found.probability, answers(model, contexts(2)).probability, atol=1e-6)
 
 
 def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monkeypatch):
     model = induction(100)
-    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE) != "anew"
+    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS) != "anew"
     kept = answers(model)
     forward = model.transformer.forward
 
