@@ -253,7 +253,8 @@ def _fault(model: Source, error: Exception, file: Path) -> InputError:
         traceback_note = f"its traceback has no place, since {unwritten}"
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return InputError(
-        f"model {model.argument}: an unexpected fault ({reason:.200}); {traceback_note}; please report it"
+        f"model {model.argument}: an unexpected fault ({runtime.shortened(reason, 200)}); {traceback_note}; please "
+        "report it"
     )
 
 

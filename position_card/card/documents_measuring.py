@@ -17,15 +17,16 @@ from transformers import PreTrainedModel
 
 from position_card.card.costs import Cost
 from position_card.card.documents_page import Documents
+from position_card.card.page import number_of
 from position_card.card.subject import Subject
 from position_card.core import checkpoint, provenance
-from position_card.core.runtime import InputError, progress
+from position_card.core.runtime import InputError, announce, progress
 from position_card.measures import documents
 from position_card.measures.cost import operations_per_second
 from position_card.measures.documents import Answer, Prompt, Reader
 from position_card.models import opening
 from position_card.texts.chat import ChatTemplate, chat_frames, plain_frames
-from position_card.texts.records import ALONE, CLOSED, DOCUMENTS, FEWEST, Record, Records
+from position_card.texts.records import ALONE, CLOSED, DOCUMENTS, FEWEST, Record, Records, stands_in
 from position_card.texts.tokens import encode, special_tokens
 
 TOO_LONG = "more tokens than the model takes"
@@ -117,9 +118,11 @@ class DocumentsPlan:
         return Cost(material, self.bytes, self.seconds())
 
     def announce(self) -> None:
-        """Tell the user, before the work, how much memory and time it takes."""
+        """Tell the user, before the work, how much memory and time it takes, and what is left out."""
         cost = self.cost
         self.subject.announce(f"{cost.material},", cost.bytes, cost.seconds)
+        for reason, count in self.facts["omissions"].items():
+            announce(f"- {number_of(count, 'record')} left out: {reason}")
 
 
 def plan_documents(
@@ -139,7 +142,7 @@ def plan_documents(
     """
     if records.records[0].chooses and (options.rotate or options.generate):
         raise InputError("records of options are asked in all orders, by their letters; leave out rotate and generate")
-    _require_no_control_tokens(subject, records.records)
+    _require_no_control_tokens(subject, records)
     chat = None if options.plain else template
     frames = chat_frames(records.records, chat) if chat else plain_frames(records.records)
     limit, count = opening.longest(subject.config), _places(records.records, options)
@@ -237,7 +240,7 @@ def _place_rows(plan: DocumentsPlan, question: Question, by_order: Sequence[Sequ
         if options.generate:
             if plan.facts["template"] is None:  # without turns a model goes on to the next question by itself
                 reply = reply.strip().split("\n")[0]
-            right = any(answer.casefold() in reply.casefold() for answer in record.answers)
+            right = any(stands_in(answer, reply) for answer in record.answers)
         else:
             right = any(answer.likeliest for answer in answers)
         before = next((index for index, item in enumerate(order) if item in record.gold), 0)
@@ -300,10 +303,10 @@ def _prefix(record: Record, options: DocumentsOptions) -> str:
     return record.prefix if options.prefix is None else options.prefix
 
 
-def _require_no_control_tokens(subject: Subject, records: Sequence[Record]) -> None:
+def _require_no_control_tokens(subject: Subject, records: Records) -> None:
     """Raise InputError where a text of a record holds a special token, which would begin or end a turn."""
     controls = frozenset(special_tokens(subject.tokenizer))
-    for record in records:
+    for record in records.records:
         contents = [message["content"] for message in record.messages]
         for part, texts in (("a document", record.items), ("a message", contents), ("an answer", record.answers)):
             for text in texts:
@@ -312,8 +315,8 @@ def _require_no_control_tokens(subject: Subject, records: Sequence[Record]) -> N
                 for name in names:
                     if name in text:  # others stand for what is unknown
                         raise InputError(
-                            f"record {record.number} has the control token {name} in {part}, where it would begin or "
-                            "end a turn; remove it"
+                            f"{records.place} {record.number} has the control token {name} in {part}, where it would "
+                            "begin or end a turn; remove it"
                         )
 
 

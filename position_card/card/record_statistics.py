@@ -88,8 +88,12 @@ class PlaceStatistics:
 
     @property
     def changes(self) -> dict[str, Interval]:
-        """Share of right answers first and last, less that in the middle."""
-        return {end: _mean(values) for end, values in self._against_middle(self.right).items()}
+        """Share of right answers first and last, less that in the middle; no interval leaves what shares can differ."""
+        differences = {end: _mean(values) for end, values in self._against_middle(self.right).items()}
+        return {
+            end: Interval(difference.value, max(-1.0, difference.low), min(1.0, difference.high))
+            for end, difference in differences.items()
+        }
 
     @property
     def shares(self) -> dict[str, float]:

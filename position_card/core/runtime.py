@@ -37,6 +37,22 @@ class InputError(ValueError):
         super().__init__(line if len(line) <= LONGEST_LINE else f"{line[:600]} ... {line[-395:]}")
 
 
+QUOTED = 40  # characters of a value that a message quotes
+
+
+def quoted(value: object) -> str:
+    """Write a value as a message quotes it: whole, or its first words and an ellipsis."""
+    return shortened(repr(value), QUOTED)
+
+
+def shortened(text: str, length: int) -> str:
+    """Cut a text to so many characters, at a blank if there is one in their second half, with an ellipsis behind it."""
+    if len(text) <= length:
+        return text
+    blank = text.rfind(" ", length // 2, length + 1)
+    return f"{text[: length if blank < 0 else blank]} ..."
+
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, an exhausted quota, a limit on the size of files
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, quoted
 from position_card.measures import passes
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
@@ -82,7 +82,7 @@ def prompt_with_answer(tokenizer: Tokenizer, before: Sequence[int], text: str, a
     ids = whole.ids if whole.ids[: len(before)] == list(before) else [*before, *whole.ids]
     count = sum(end > len(text) for _, end in whole.offsets)
     if not 0 < count < len(ids):
-        raise InputError(f"the tokenizer makes no token of the answer {answer!r:.40}; give another one")
+        raise InputError(f"the tokenizer makes no token of the answer {quoted(answer)}; give another one")
     return Prompt(tuple(ids[:-count]), tuple(ids[-count:]))
 
 

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, quoted
 from position_card.models import hub
 from position_card.models.source import is_directory
 
@@ -95,7 +95,7 @@ def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Gener
             if isinstance(text, str):
                 text = text.removeprefix("\ufeff")  # a byte order mark, which the reader of text leaves there
             if not isinstance(text, str):
-                raise InputError(f"{place}, holds {text!r:.40} in column {column!r}, which is no text; name another")
+                raise InputError(f"{place}, holds {quoted(text)} in column {column!r}, which is no text; name another")
             yield text
     except InputError:
         raise

@@ -18,7 +18,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from position_card.core.runtime import InputError, open_file
+from position_card.core.runtime import InputError, open_file, quoted
 
 CONFIGURATION = "config.json"
 SINGLE = "model.safetensors"
@@ -219,7 +219,7 @@ def read(directory: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{place} that cannot be read ({error}); {AGAIN}") from error
     if not isinstance(content, dict):
-        raise InputError(f"{place} that holds no keys and values, but {content!r:.40}; {AGAIN}")
+        raise InputError(f"{place} that holds no keys and values, but {quoted(content)}; {AGAIN}")
     return content
 
 

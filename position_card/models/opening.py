@@ -37,7 +37,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from position_card.core import devices
-from position_card.core.runtime import InputError, announce, log
+from position_card.core.runtime import InputError, announce, log, quoted, shortened
 from position_card.models import families, files, gguf_header
 from position_card.texts.chat import ChatTemplate
 from position_card.texts.tokens import TokenIds, failed
@@ -243,7 +243,7 @@ def tokenizer_note(place: str | Path) -> str | None:
     for key, value in values.items():
         name = key.removeprefix("tokenizer.ggml.")
         if name not in (key, *READ_OF_TOKENIZERS) and not name.endswith("_token_id"):
-            notes.append(f"transformers does not read {key} = {value!r:.40}")
+            notes.append(f"transformers does not read {key} = {quoted(value)}")
     return re.sub(r"[^\w .,;:='-]", "?", "; ".join(notes)) or None  # on a page, words of strangers are no Markdown
 
 
@@ -493,7 +493,7 @@ def _opening(source: files.ModelFiles, fault: str = "cannot be opened") -> Itera
         if not failed(error):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{source.place} {fault}: {reason:.400}; build or copy it again") from error
+        raise InputError(f"{source.place} {fault}: {shortened(reason, 400)}; build or copy it again") from error
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_card.core.runtime import InputError, out_of_memory
+from position_card.core.runtime import InputError, out_of_memory, shortened
 from position_card.probe import capture, residual, rotation
 from position_card.probe.residual import Call, Update
 from position_card.probe.rotation import QueryKey, Rotation
@@ -153,7 +153,7 @@ def _passing(model: PreTrainedModel, argument: str) -> Iterator[None]:
         if out_of_memory(error):
             raise
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise refusal(model, f"it fails where it is given {argument} ({reason:.200})") from error
+        raise refusal(model, f"it fails where it is given {argument} ({shortened(reason, 200)})") from error
 
 
 def _are_shares(weights: Tensor) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from position_card.core.runtime import InputError
+from position_card.core.runtime import InputError, shortened
 from position_card.texts.records import DOCUMENTS, Message, Record
 
 PROGRAM = Path(__file__).with_name("rendering.py")
@@ -69,7 +69,9 @@ def chat_frames(records: Sequence[Record], template: ChatTemplate) -> Frames:
             answers[index] = answer
     for record, answer, messages in zip(records, answers, conversations, strict=True):
         if fault := _fault(answer, messages):
-            raise InputError(f"the chat template does not write record {record.number}: {fault:.300}; {PLAIN}")
+            raise InputError(
+                f"the chat template does not write record {record.number}: {shortened(fault, 300)}; {PLAIN}"
+            )
     texts = tuple(answer["text"] for answer in answers)
     return Frames(texts, _different(texts, conversations), len(with_system))
 
@@ -85,7 +87,9 @@ def _render(template: ChatTemplate, conversations: Sequence[Sequence[Message]]) 
         answers = []
     if len(answers) != len(conversations):
         reason = answers[0]["error"] if answers else "it takes too much time or memory"
-        raise InputError(f"the chat template (sha256 {template.sha256[:12]}) is not rendered: {reason:.300}; {PLAIN}")
+        raise InputError(
+            f"the chat template (sha256 {template.sha256[:12]}) is not rendered: {shortened(reason, 300)}; {PLAIN}"
+        )
     return answers
 
 

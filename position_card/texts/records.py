@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import sys
+import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,12 @@ from dataclasses import dataclass
 from string import ascii_uppercase as LETTERS
 from typing import Any
 
-from position_card.core.runtime import InputError, open_file
+from position_card.core.runtime import InputError, open_file, quoted
 
 Message = Mapping[str, str]  # of a chat: its role and its content
 
 DOCUMENTS = "{documents}"  # in a message, the place of the documents or options; replaced as it stands
+FORMS = ("choices", "messages", "ctxs")  # by the key that tells it, where a record has several: the first
 ROLES = ("system", "user", "assistant")
 ANSWER = "Answer:"  # how an answer begins, where the frame is ours
 QUESTION_FRAME = f"Answer the question from the documents below.\n\n{DOCUMENTS}\n\nQuestion: "
@@ -61,6 +63,7 @@ class Records:
 
     records: tuple[Record, ...]
     omissions: Counter[str]
+    place: str = "record"  # what stands before the number of a record where it is named
 
 
 def read_records(name: str) -> Records:
@@ -76,9 +79,10 @@ def read_records(name: str) -> Records:
 
 def records_of(values: Iterable[tuple[int, object]], place: str = "record") -> Records:
     """Make records of JSON values with their numbers. Raises InputError, which says the `place`, as `read_records`."""
-    records, omissions = [], Counter[str]()
+    records, omissions, forms = [], Counter[str](), {}
     for number, value in values:
-        record = _record(value, number, f"{place} {number}")
+        form, record = _record(value, number, f"{place} {number}")
+        forms[number] = form
         if fault := _fault(record):
             omissions[fault] += 1
         else:
@@ -88,17 +92,17 @@ def records_of(values: Iterable[tuple[int, object]], place: str = "record") -> R
         raise InputError(f"{len(records)} records fit, and at least {FEWEST} are needed{reasons}; give more records")
     first = records[0]
     for record in records:
-        if record.chooses != first.chooses:
+        if forms[record.number] != forms[first.number]:
             raise InputError(
-                f"{place} {record.number} has {_kind(record)}, but {place} {first.number} has {_kind(first)}; put them "
-                "into two files"
+                f"{place} {record.number} has {forms[record.number]}, but {place} {first.number} has "
+                f"{forms[first.number]}; put them into two files"
             )
         if record.chooses and len(record.items) != len(first.items):
             raise InputError(
                 f"{place} {record.number} has {len(record.items)} choices, but {place} {first.number} has "
                 f"{len(first.items)}; put them into two files"
             )
-    return Records(tuple(records), omissions)
+    return Records(tuple(records), omissions, place)
 
 
 def _fault(record: Record) -> str:
@@ -108,10 +112,6 @@ def _fault(record: Record) -> str:
     if not record.gold:
         return NO_GOLD
     return TOO_FEW if len(record.items) - len(record.gold) < DISTRACTORS else ""
-
-
-def _kind(record: Record) -> str:
-    return "choices" if record.chooses else "documents"
 
 
 @contextmanager
@@ -147,24 +147,58 @@ def _values(lines: Any, name: str) -> Iterator[tuple[int, object]]:
                 ) from error
 
 
-def _record(value: object, number: int, place: str) -> Record:
+def stands_in(answer: str, text: str) -> bool:
+    """Say whether a text has an answer as whole words, in capital letters or not.
+
+    A word goes on where a letter that can be small or capital, or a digit, follows another; a number also where a point
+    or comma stands between two digits. Letters of scripts without capitals, many of which have no blanks between words
+    or write articles and particles as parts of them, may stand beside an answer.
+    """
+    answer, text = answer.strip().casefold(), text.casefold()
+    begin = text.find(answer)
+    while begin >= 0:
+        end = begin + len(answer)
+        if not _goes_on(answer[-1], text[end : end + 2]) and not _goes_on(
+            answer[0], text[max(0, begin - 2) : begin][::-1]
+        ):
+            return True
+        begin = text.find(answer, begin + 1)
+    return False
+
+
+def _goes_on(edge: str, beside: str) -> bool:
+    """Say whether a word goes on from the first or last character of an answer to those beside it, nearest first."""
+    if not beside or not _of_word(edge):
+        return False
+    if edge.isdecimal() and beside[0] in ".,":
+        return beside[1:].isdecimal()
+    return _of_word(beside[0]) or unicodedata.category(beside[0]) == "Mn"
+
+
+def _of_word(character: str) -> bool:
+    return character.isdecimal() or unicodedata.category(character) in ("Ll", "Lu", "Lt")
+
+
+def _record(value: object, number: int, place: str) -> tuple[str, Record]:
+    """Return the form of a record, and the record."""
     if not isinstance(value, Mapping):
         raise InputError(f"{place}, is no object; see docs/documents.md for the three forms")
-    if "choices" in value:
-        return _choices(value, number, place)
-    if "messages" in value:
-        return _chat(value, number, place)
-    if "ctxs" in value:
+    form = next((form for form in FORMS if form in value), "")
+    if form == "choices":
+        return form, _choices(value, number, place)
+    if form == "messages":
+        return form, _chat(value, number, place)
+    if form == "ctxs":
         question = _text(value, "question", place)
         messages = ({"role": "user", "content": QUESTION_FRAME + question},)
-        return _documents(value, "ctxs", _answers(value, place), messages, number, place, ANSWER)
+        return form, _documents(value, "ctxs", _answers(value, place), messages, number, place, ANSWER)
     raise InputError(f"{place}, has none of choices, messages and ctxs, but {', '.join(map(str, value))}; give one")
 
 
 def _choices(value: Mapping[str, Any], number: int, place: str) -> Record:
     choices = value["choices"]
     if not isinstance(choices, Sequence) or isinstance(choices, str) or not 2 <= len(choices) <= len(LETTERS):
-        raise InputError(f"{place}, has choices {choices!r:.40}; give a list of 2 to {len(LETTERS)} texts")
+        raise InputError(f"{place}, has choices {quoted(choices)}; give a list of 2 to {len(LETTERS)} texts")
     items = tuple(_string(choice, "choices", place) for choice in choices)
     answer, right = value.get("answer"), None
     if isinstance(answer, str):
@@ -176,8 +210,8 @@ def _choices(value: Mapping[str, Any], number: int, place: str) -> Record:
         right = -1
     if right is not None and not 0 <= right < len(items):
         raise InputError(
-            f"{place}, has the answer {answer!r:.40}, which is none of its {len(items)} choices; give its number from "
-            "0 on, its letter or its text, or leave it out"
+            f"{place}, has the answer {quoted(answer)}, which is none of its {len(items)} choices; give its number, "
+            "from 0 on, its letter or its text, or leave it out"
         )
     content = _text(value, "question", place) + CHOICE_FRAME
     messages = _checked_messages(({"role": "user", "content": content},), place)
@@ -187,11 +221,11 @@ def _choices(value: Mapping[str, Any], number: int, place: str) -> Record:
 def _chat(value: Mapping[str, Any], number: int, place: str) -> Record:
     chat = value["messages"]
     if not isinstance(chat, Sequence) or isinstance(chat, str):
-        raise InputError(f"{place}, has messages {chat!r:.40}; give a list of objects with role and content")
+        raise InputError(f"{place}, has messages {quoted(chat)}; give a list of objects with role and content")
     messages = []
     for message in chat:
         if not isinstance(message, Mapping) or message.get("role") not in ROLES:
-            raise InputError(f"{place}, has the message {message!r:.40}; give it a role of {', '.join(ROLES)}")
+            raise InputError(f"{place}, has the message {quoted(message)}; give it a role of {', '.join(ROLES)}")
         messages.append({"role": str(message["role"]), "content": _text(message, "content", place)})
     if len(messages) < 2 or messages[-1]["role"] != "assistant":
         raise InputError(f"{place}, has messages whose last is not of the assistant; end them with the answer")
@@ -211,7 +245,7 @@ def _documents(
 ) -> Record:
     documents = value.get(key)
     if not isinstance(documents, Sequence) or isinstance(documents, str):
-        raise InputError(f"{place}, has {key} {documents!r:.40}; give a list of documents")
+        raise InputError(f"{place}, has {key} {quoted(documents)}; give a list of documents")
     items, texts = [], []
     for document in documents:
         if isinstance(document, Mapping):
@@ -227,7 +261,7 @@ def _documents(
         if any(gold_marks):
             break
     else:
-        gold_marks = [any(answer.casefold() in text.casefold() for answer in answers) for text in texts]
+        gold_marks = [any(stands_in(answer, text) for answer in answers) for text in texts]
     gold = tuple(index for index, is_gold in enumerate(gold_marks) if is_gold)
     return Record(number, _checked_messages(messages, place), tuple(items), gold, tuple(answers), prefix)
 
@@ -243,8 +277,10 @@ def _checked_messages(messages: tuple[Message, ...], place: str) -> tuple[Messag
 def _answers(value: Mapping[str, Any], place: str) -> tuple[str, ...]:
     answers = value.get("answers")
     answers = [answers] if isinstance(answers, str) else answers
-    if not isinstance(answers, Sequence) or not answers:
-        raise InputError(f"{place}, has answers {answers!r:.40}; give a list of texts")
+    if not answers:
+        raise InputError(f"{place}, has no answers; give the right ones under 'answers', as a list of texts")
+    if not isinstance(answers, Sequence):
+        raise InputError(f"{place}, has answers {quoted(answers)}; give a list of texts")
     return tuple(_string(answer, "answers", place) for answer in answers)
 
 
@@ -253,7 +289,9 @@ def _text(value: Mapping[str, Any], key: str, place: str) -> str:
 
 
 def _string(value: object, key: str, place: str) -> str:
+    if value is None:
+        raise InputError(f"{place}, has no {key!r}; give it as a text")
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{place}, has {value!r:.40} under {key!r}, which is no text; give one")
+        raise InputError(f"{place}, has {quoted(value)} under {key!r}, which is no text; give one")
     # half of a pair of surrogates, as scraped texts have them, is no character: it becomes the sign for an unknown one
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from position_card.core.runtime import InputError, whole_directory
+from position_card.core.runtime import InputError, quoted, shortened, whole_directory
 
 TokenIds = NDArray[np.int64]
 
@@ -93,7 +93,9 @@ def encode(tokenizer: Tokenizer, text: str) -> Encoding:
         if not failed(error):
             raise
         reason = " ".join(str(error).split())
-        raise InputError(f"the tokenizer fails on {text!r:.40} ({reason:.200}); use that of the model") from error
+        raise InputError(
+            f"the tokenizer fails on {quoted(text)} ({shortened(reason, 200)}); use that of the model"
+        ) from error
 
 
 def without_start(text: str, tokenizer: Tokenizer, before: Sequence[int]) -> str:

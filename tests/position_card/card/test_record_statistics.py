@@ -48,6 +48,16 @@ def test_ratios_are_paired_over_records(drawn):
         assert of_means.low < of_means.value < of_means.high
 
 
+def test_shares_of_right_answers_differ_by_one_at_most(drawn):
+    """Student's interval of eleven right answers of twelve ends beyond that."""
+    right = np.zeros((RECORDS, PLACES))
+    right[1:, 0] = 1
+    change = PlaceStatistics.of(place_table(drawn, right), seed=0).changes["first"]
+    low, high = student(right[:, 0], 0.95)
+    assert high > 1
+    assert [change.value, change.low, change.high] == pytest.approx([11 / 12, low, 1])
+
+
 @pytest.mark.parametrize(("places", "middle"), [(3, [1]), (4, [1, 2]), (5, [1, 2, 3]), (9, [2, 3, 4, 5, 6])])
 def test_the_middle_is_the_middle_half_of_the_places(places, middle):
     assert PlaceStatistics.of(place_table(np.zeros((8, places))), seed=0).middle == middle

@@ -213,3 +213,17 @@ def test_freed_blocks_but_the_largest_are_kept(megabytes, kept):
         for how in ("keep", "default")
     }
     assert (faults["keep"] < faults["default"] / 4) is kept
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("short", "'short'"),
+        (["a"] * 20, "['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', ..."),
+        ("x" * 60, "'" + "x" * 39 + " ..."),
+        ("one " + "x" * 60, "'one " + "x" * 35 + " ..."),
+    ],
+)
+def test_a_quotation_ends_with_a_word_and_says_that_it_is_cut(value, said):
+    """A word that is as long as half of the quotation is cut."""
+    assert runtime.quoted(value) == said

@@ -47,6 +47,43 @@ def test_the_surest_mark_says_which_documents_are_gold(marks, gold):
     assert read(rows).records[0].items[0] == "Document: nothing"
 
 
+@pytest.mark.parametrize(
+    ("answer", "text", "stands"),
+    [
+        ("Rome", "in Romero", False),
+        ("Rome", "ROME.", True),
+        (" Rome ", "Rome's walls", True),
+        ("Rome", "in Romero's Rome", True),
+        ("Rome", "_Rome_ and Rome²", True),
+        ("cafe", "a cafe\u0301", False),
+        ("strasse", "STRAßE", True),
+        ("ток", "поток", False),
+        ("5", "25 or 50", False),
+        ("5", "2.5 or 5,000", False),
+        ("5", "at 5.", True),
+        ("5", "5, 6", True),
+        ("C++", "in C++17", True),
+        (".NET", "use .NET now", True),
+        ("$5", "it is $50", False),
+        ("$5", "it is $5.", True),
+        ("東京", "私は東京に", True),
+        ("iPhone", "新しいiPhoneは", True),
+        ("กรุงเทพ", "ในกรุงเทพฯ", True),
+        ("서울", "서울은 크다", True),
+        ("القاهرة", "والقاهرة", True),
+    ],
+)
+def test_an_answer_stands_in_a_text_as_whole_words(answer, text, stands):
+    """Where a script has no blanks between words, or writes particles as parts of them, letters may stand beside it."""
+    assert records.stands_in(answer, text) == stands
+
+
+def test_a_document_with_a_longer_word_does_not_hold_the_answer():
+    rows = asked(8)
+    rows[0] |= {"answers": ["Rome"], "ctxs": [{"text": text} for text in ("Romero", "in Rome.", "chrome", "none")]}
+    assert read(rows).records[0].gold == (1,)
+
+
 def test_the_last_message_of_a_chat_is_the_answer():
     rows = chats()
     record = read(rows).records[0]
@@ -94,9 +131,14 @@ ANSWER = {"role": "assistant", "content": "one"}
 WRONG = {
     "no object": ([1], "record 1"),
     "none of the forms": ({"text": "a"}, "text"),
-    "no answer": (asked(1)[0] | {"answers": []}, "answers"),
+    "no answer": (asked(1)[0] | {"answers": []}, "has no answers"),
+    "no question": ({**asked(1)[0], "question": None}, "has no 'question'"),
+    "a quotation that ends with a word": (
+        choices(1)[0] | {"answer": "words of an answer that nobody knows at all"},
+        "the answer 'words of an answer that nobody knows at ...,",
+    ),
     "an answer that is no text": (asked(1)[0] | {"answers": [1]}, "'answers'"),
-    "a question that is no text": (asked(1)[0] | {"question": None}, "'question'"),
+    "a question that is no text": (asked(1)[0] | {"question": 7}, "'question'"),
     "documents that are none": (asked(1)[0] | {"ctxs": "a"}, "ctxs"),
     "a document without text": (asked(1)[0] | {"ctxs": [{"title": "a"}]}, "'text'"),
     "a question with the place": (asked(1)[0] | {"question": "{documents}"}, "2 times"),
@@ -119,7 +161,11 @@ def test_a_line_of_another_form_is_refused(row, named):
 
 @pytest.mark.parametrize(
     ("rows", "named"),
-    [(asked(8) + choices(8), ("record 9", "choices")), (choices(8) + choices(1, 4), ("record 9", "4 choices"))],
+    [
+        (asked(8) + choices(8), ("record 9 has choices", "record 1 has ctxs")),
+        (chats(3) + asked(8), ("record 4 has ctxs", "record 1 has messages")),
+        (choices(8) + choices(1, 4), ("record 9", "4 choices")),
+    ],
 )
 def test_records_of_two_kinds_are_refused(rows, named):
     with refused(*named):
