@@ -29,6 +29,7 @@ START, CONTROLS = "<|endoftext|>", ("<|im_start|>", "<|im_end|>")
 LONGEST = 700
 FRAME = "Answer the question from the documents below.\n\n{}\n\nQuestion: {}"
 TYPED = ["--threads", "1", "--quiet"]
+FORMS = {"questions": asked, "chats": chats, "options": choices}
 
 
 def chat_tokenizer(*, starts=False, template=CHATML):
@@ -160,17 +161,50 @@ def test_options_are_asked_in_orders_that_put_each_at_each_place(here):
     assert found["decision"]
 
 
-def test_a_gguf_file_has_its_template_within(here):
-    model = ggufs.small("llama", vocab_size=400, max_position_embeddings=900)
-    ggufs.write(here / "small.gguf", model, "llama", **{"tokenizer.chat_template": CHATML})
-    rows = asked(8, documents=3)
-    table, found = run("small.gguf", rows)
-    assert found["facts"]["template"]
-    cut = AutoTokenizer.from_pretrained(here, gguf_file="small.gguf").backend_tokenizer
-    text = FRAME.format("\n\n".join(map(shown, rows[0]["ctxs"])), rows[0]["question"])
-    text = f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\nAnswer:"
-    (line,) = table[(table["record"] == 1) & (table["place"] == "1")].to_dict("records")
-    assert line["log_probability"] == pytest.approx(by_hand(model, cut, text, " " + rows[0]["answers"][0]), abs=1e-4)
+def written(form, row, by_template):
+    """The prompt of a record of some form with all documents or options in the order of the file, and its answer."""
+    if form == "chats":
+        *messages, answer = row["messages"]
+        contents = {message["role"]: message["content"] for message in messages}
+        contents["user"] = contents["user"].replace("{documents}", "\n\n".join(row["documents"]))
+        begins, answer = "", answer["content"]
+    elif form == "options":
+        listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip("ABC", row["choices"], strict=True))
+        contents = {"user": f"{row['question']}\n\n{listed}\n\nAnswer with the letter of the right option."}
+        begins, answer = "Answer:", " A"
+    else:
+        contents = {"user": FRAME.format("\n\n".join(map(shown, row["ctxs"])), row["question"])}
+        begins, answer = "Answer:", " " + row["answers"][0]
+    if not by_template:
+        return "\n\n".join(contents.values()) + "\n" + begins, answer
+    turns = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in contents.items())
+    return f"{turns}<|im_start|>assistant\n{begins}", answer
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["", "plain"])
+@pytest.mark.parametrize("template", [None, CHATML], ids=["base", "chat"])
+@pytest.mark.parametrize("kind", ["directory", "gguf"])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_asked_of_base_and_chat_models(here, form, kind, template, plain):
+    rows = FORMS[form](8)
+    if kind == "gguf":
+        name, decoder = "small.gguf", ggufs.small("llama", vocab_size=400, max_position_embeddings=900)
+        ggufs.write(here / name, decoder, "llama", **({"tokenizer.chat_template": template} if template else {}))
+        tokenizer = AutoTokenizer.from_pretrained(here, gguf_file=name).backend_tokenizer
+    else:
+        name = "chat" if template else "base"
+        decoder, tokenizer = opened(here / name)
+    table, found = run(name, rows, *(["--plain"] if plain else []))
+    assert (found["facts"]["template"] is None) == (template is None or plain)
+    assert found["decision"]
+    text, answer = written(form, rows[2], bool(template) and not plain)
+    if form == "options":
+        lines = table[(table["record"] == 3) & (table["order"] == 0)].sort_values("place")
+        letters = np.exp([by_hand(decoder, tokenizer, text, f" {letter}") for letter in "ABC"])
+        assert list(lines["probability"]) == pytest.approx(list(letters / letters.sum()), abs=1e-4)
+    else:
+        (line,) = table[(table["record"] == 3) & (table["place"] == "1")].to_dict("records")
+        assert line["log_probability"] == pytest.approx(by_hand(decoder, tokenizer, text, answer), abs=1e-4)
 
 
 def test_a_model_in_memory_gives_the_numbers_of_its_files(here):
@@ -238,11 +272,18 @@ def test_how_an_answer_begins_is_said_by_the_user(here):
     )
 
 
-def test_records_that_do_not_fit_are_left_out_and_counted(here):
+def test_records_that_do_not_fit_are_left_out_and_counted(here, capsys):
     rows = asked(10, documents=3)
     rows[4]["ctxs"][1]["text"] = "gate " * LONGEST
     rows[7]["ctxs"][0] |= {"isgold": False, "hasanswer": False, "text": "nothing"}
     rows[7]["answers"] = ["nowhere"]
+    write(Path("rows.jsonl"), rows)
+    assert command.main(["./base", "--documents", "rows.jsonl", "--threads", "1", "--dry-run"]) == 0
+    said = capsys.readouterr().err.splitlines()[1:]
+    assert sorted(said) == [
+        "- 1 record left out: more tokens than the model takes",
+        "- 1 record left out: no document holds the answer",
+    ]
     table, found = run("base", rows)
     assert set(range(1, 11)) - set(table["record"]) == {5, 8}
     assert sorted(found["facts"]["omissions"].values()) == [1, 1]
@@ -316,7 +357,7 @@ def test_so_many_tokens_pass_the_model_as_are_announced(here, monkeypatch):
         ("--documents rows.txt", 2, "rows.txt"),
         ("--documents nothing.jsonl", 2, "nothing.jsonl"),
         ("--documents few.jsonl", 2, "7 records"),
-        ("--documents control.jsonl", 1, "<|im_end|>"),
+        ("--documents control.jsonl", 1, "records control.jsonl, line 4 has the control token <|im_end|>"),
         ("--documents long.jsonl", 1, str(LONGEST)),
         ("--documents uneven.jsonl --rotate", 1, "3 to 4"),
         ("--documents options.jsonl --generate 3", 1, "generate"),
@@ -347,16 +388,27 @@ def test_a_template_that_hangs_is_refused_and_plain_does_without(here):
     assert position_card.documents(llama(), chat_tokenizer(template=hanging), asked(documents=3), plain=True).decision
 
 
-@pytest.mark.all("it starts the command twice beside a hub")
-def test_a_chat_model_of_the_hub_is_asked_from_the_cache(here):
+ALL_FORMS = """
+import sys
+from position_card.card import command
+forms = ("questions", "chats", "options")
+sys.exit(max(command.main([*sys.argv[1:], "--documents", f"{form}.jsonl"]) for form in forms))
+"""
+
+
+@pytest.mark.all("it starts Python twice beside a hub")
+@pytest.mark.parametrize("model", ["base", "chat"])
+def test_a_model_of_the_hub_is_asked_from_the_cache(here, model):
     """Once it is in the cache, with its template, no hub is needed."""
-    source, commit = "someone/chat", "d" * 40
-    write(here / "rows.jsonl", asked(8, documents=3))
+    source, commit = f"someone/{model}", "d" * 40
+    for form, rows in FORMS.items():
+        write(here / f"{form}.jsonl", rows(8))
     environment = {**os.environ, "HF_HOME": str(here / "home"), "PYTHONPATH": str(ROOT)}
-    typed = [sys.executable, "-m", "position_card", source, "--documents", "rows.jsonl", *TYPED]
-    with hub.serve(source, commit, (here / "chat").resolve()) as address:
+    typed = [sys.executable, "-c", ALL_FORMS, source, *TYPED]
+    with hub.serve(source, commit, (here / model).resolve()) as address:
         subprocess.run([*typed, "--dry-run"], env={**environment, "HF_ENDPOINT": address}, check=True)
     subprocess.run([*typed, "--offline"], env={**environment, "HF_ENDPOINT": "http://127.0.0.1:9"}, check=True)
-    found = pd.read_csv(here / "position-card/chat/documents/rows/documents.csv")
-    shutil.rmtree(here / "position-card")
-    pd.testing.assert_frame_equal(found, run("chat", asked(8, documents=3))[0])
+    found = {form: pd.read_csv(here / f"position-card/{model}/documents/{form}/documents.csv") for form in FORMS}
+    for form, rows in FORMS.items():
+        shutil.rmtree(here / "position-card")
+        pd.testing.assert_frame_equal(found[form], run(model, rows(8))[0])
