@@ -405,12 +405,17 @@ def _of_group(group: int) -> str:
 def losses_by_position(
     model: PreTrainedModel, tokens: Tensor, first: int, states: list[forward.States], latest_losses: Tensor, latest: int
 ) -> Tensor:
-    """Return `quantities.losses`, from the states of a pass where its losses of the `latest` tokens follow from them.
+    """Return the loss of each of the `tokens`, int64 [B, n], from `first` on, in nats, float32 [B, n - first].
 
-    These are `latest_losses` [B], means over the tokens. Otherwise the model passes once more.
+    They come from the hidden `states` of one pass of these tokens (`forward.collecting_states`) where the head turns
+    these into the losses of that pass: the mean over its `latest` tokens is known, `latest_losses` [B]. Where it does
+    not, or where no states were collected, the model passes once more, as the log says.
     """
+    if not states:
+        log.info("losses take a pass of their own: the model shows no hidden states below its head")
+        return quantities.losses(model, tokens, first)
     try:
-        losses = quantities.losses_of_states(model, tokens, first, *states)
+        losses = quantities.losses_of_states(model, tokens, first, states[-1])
         if is_close(losses[:, -latest:].mean(-1), latest_losses):
             return losses
         log.info("losses take a pass of their own: the head alone gives others")

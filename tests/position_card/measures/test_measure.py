@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from transformers import GptOssConfig, GptOssForCausalLM
+from transformers import GptOssConfig, GptOssForCausalLM, ModernBertDecoderConfig, ModernBertDecoderForCausalLM
 
 from position_card.measures import quantities
 from position_card.measures.measure import Quantities, measure_decoder
@@ -158,6 +158,18 @@ def test_losses_take_a_pass_where_the_head_gives_others(read, prompts, fault, mo
     with caplog.at_level(logging.INFO):
         found = measure_decoder(read["model"], prompts, 2 * N, quantities=asked)
     assert "losses take a pass of their own" in caplog.text
+    assert ("no hidden states below its head" in caplog.text) == (fault == "no states")
+    np.testing.assert_allclose(found.losses, expected, atol=1e-5)
+
+
+def test_losses_take_a_pass_where_the_decoder_yields_no_output_object(prompts, caplog):
+    """The decoder of ModernBERT yields a bare tensor, of which no states are collected."""
+    size = small_decoders.SIZE | {"vocab_size": 64, "pad_token_id": 0, "local_attention": 10}
+    model = ModernBertDecoderForCausalLM(ModernBertDecoderConfig(**size)).eval()
+    expected = quantities.losses(model, torch.from_numpy(prompts), 1)
+    with caplog.at_level(logging.INFO):
+        found = measure_decoder(model, prompts, 2 * N, quantities=Quantities(losses_from=1))
+    assert "no hidden states below its head" in caplog.text
     np.testing.assert_allclose(found.losses, expected, atol=1e-5)
 
 
