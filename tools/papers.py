@@ -153,18 +153,18 @@ class Page:
         deciding = rows.to_dict("records")
         parts = [f"**{row['verdict']}**" + (" (not counted)" if row["doubted"] else "")]
         if row["needs"] != NOTHING and row["verdict"] != rule.UNTESTABLE:
-            parts.append(pages.told_scale(row).removeprefix("the "))
+            parts.append(pages.scale_in_words(row).removeprefix("the "))
         parts += degree(row, deciding)
         parts += sample(row, [each for each in shown if each["scale"] == row["scale"]] or deciding)
         for scale, models, word in OTHER_SCALE.findall(str(row["by scale"])):
-            told = pages.told_scale(row, scale).removeprefix("the ")
+            told = pages.scale_in_words(row, scale).removeprefix("the ")
             parts += [f"{told}{models}: {word}"] if word != row["verdict"] else []
         return "<br>".join(parts)
 
     def verdict(self, claim: str) -> str:
         """The word of the scorecard for a claim, and its scale where this is smaller than the claim's."""
         row = self.every.loc[claim].to_dict()
-        return f"**{row['verdict']}**" + ("" if own_scale(row) else f" ({pages.told_scale(row)})")
+        return f"**{row['verdict']}**" + ("" if own_scale(row) else f" ({pages.scale_in_words(row)})")
 
     def item(self, name: str, anchor: str, images: str, shown: str, verdicts: str = "") -> str:
         """A line of the table of a paper's figures and tables: its name, ours in small, what it shows, and verdicts.
@@ -305,7 +305,7 @@ def signed_group(row: Mapping[Any, Any]) -> str:
 def how_far(row: Mapping[Any, Any]) -> str:
     """How far a claim reaches that is reproduced in part: at which scale, or in how many models or comparisons."""
     if row["verdict"] == rule.HOLDS:
-        return f" ({pages.told_scale(row)})"
+        return f" ({pages.scale_in_words(row)})"
     if row["verdict"] == rule.FAILS:
         return f" ({row['holds in']})"
     return f" ({row['rows: holds']} of {sum(row[f'rows: {word}'] for word in rule.OF_ROW)} comparisons)"

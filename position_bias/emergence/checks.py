@@ -388,7 +388,7 @@ def _not_lost_elsewhere(gaps: dict[str, Networks]) -> Iterator[Statistic]:
 
 
 def _windows(gaps: dict[str, Networks]) -> Iterator[Statistic]:
-    """The first-last gap under a window and the next wider one (after Theorem 4.2)."""
+    """Yield the first-last gap under each window beside that under the next wider one, by vocabulary (Theorem 4.2)."""
     for (vocabulary,), networks in _groups(_of_study(gaps[FIRST_LAST], "window"), "vocabulary").items():
         by_reach = sorted(networks, key=lambda network: _reach(network.mask))
         for narrow, wide in pairwise(by_reach):

@@ -106,7 +106,11 @@ def train(
 
 
 def learning_rate(recipe: TrainingRecipe, step: int) -> float:
-    """The rate of step 1 .. `recipe.steps`: the peak at step `recipe.warmup`, a tenth of it at the last."""
+    """Return the learning rate at a step, from 1 to `recipe.steps`.
+
+    It rises linearly to its peak, `recipe.learning_rate`, at step `recipe.warmup`, and falls as half a cosine to a
+    tenth of that at the last step.
+    """
     if step <= recipe.warmup:
         return recipe.learning_rate * step / recipe.warmup
     decay = (step - recipe.warmup) / (recipe.steps - recipe.warmup)
@@ -165,6 +169,7 @@ def _update(
 
 
 def _require_finite(step: int, *numbers: tuple[str, float]) -> None:
+    """Raise InputError, which names the step and all `numbers` (name, value), where one of them is not finite."""
     if not all(math.isfinite(value) for _, value in numbers):
         values = ", ".join(f"{name} {value:.4g}" for name, value in numbers)
         raise InputError(

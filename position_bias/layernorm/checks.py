@@ -90,10 +90,11 @@ def _depth(layer: int) -> str:
 
 
 def _random_weights(table: pd.DataFrame) -> Iterator[Statistic]:
-    """Norms point the Gram towards recent tokens; heads with random weights make nothing of it.
+    """Yield what networks with random weights show of recency, from a table of their layers and heads.
 
-    Grams are judged layer by layer; heads by their mean over all layers from the second on, and by the share of them
-    whose scores favour recent tokens.
+    Its columns are layer, quantity (gram, or score or position of a head), residual, norm, seed and value. Grams come
+    layer by layer. Of heads come the mean over all layers from the second on, and the share of them whose scores favour
+    recent tokens. Norms should point the Gram there, and heads make nothing of it.
     """
     deep = table[table["layer"] > 1]
     is_gram = deep["quantity"] == "gram"
@@ -193,6 +194,10 @@ def recency_of_models(grams: Iterable[TensorFile]) -> pd.DataFrame:
 
 
 def _seed_and_state(checkpoint: str) -> tuple[str, str]:
+    """Return the seed of a checkpoint such as seed0/step300, and in words how far it is trained.
+
+    That of the hub has `hub` as its seed. Raises ValueError for another name.
+    """
     if checkpoint == "hub":
         return checkpoint, OF_HUB
     seed, step = re.findall(r"\d+", checkpoint)

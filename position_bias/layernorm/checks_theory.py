@@ -293,6 +293,11 @@ def _scaling(runs: Runs) -> Iterator[Statistic]:
 
 
 def _anisotropy(runs: Runs) -> Iterator[Statistic]:
+    """Yield how recency depends on anisotropy alpha: by the closed form of layer 2, and in simulated networks.
+
+    By the closed form these are the alpha with most recency, on a grid of hundredths, with residual connections, and
+    the greatest rise of recency from one alpha to the next, without any. Simulated is the recency at .4 less that at 0.
+    """
     n, strength = runs.sampling.tokens, runs.sampling.strength
     grid = np.arange(100) / 100
     without_one, with_one = (

@@ -367,8 +367,8 @@ def random_weights(
         means = _mean_of_random(shape, norm, residual, anisotropy, sequences, seed)
         for layer, (gram, logits, attention) in enumerate(means, start=1):
             at = {"norm": norm, "residual": residual, "seed": seed, "layer": layer}
-            measure = relative_recency if norm == "none" else recency
-            rows.append({**at, "head": 0, "quantity": "gram", "value": float(measure(gram))})
+            recency_of_gram = relative_recency if norm == "none" else recency
+            rows.append({**at, "head": 0, "quantity": "gram", "value": float(recency_of_gram(gram))})
             for quantity, values in (
                 ("score", relative_recency(logits)),
                 ("position", mean_relative_position(attention)),

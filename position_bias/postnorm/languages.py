@@ -74,7 +74,10 @@ def tomita(number: int) -> Language:
 
 
 def legal_outputs(language: Language) -> Mask:
-    """What may come next in each state, `[states, symbols + 1]`: live symbols, and last the end, where it is a word."""
+    """Return what may come next in each state, bool `[states, symbols + 1]`.
+
+    These are the symbols after which a word can still follow, and in the last column the end, where a word is complete.
+    """
     return np.column_stack([language.transitions >= 0, language.accepting])
 
 

@@ -323,6 +323,10 @@ def _distances(axes: Axes, sums: pd.DataFrame) -> None:
 
 
 def _length_legends(figure: Figure, colours: dict[float, Colour], longer: list[int]) -> None:
+    """Draw the legends of lengths, of content and of slopes below a figure.
+
+    `colours` has the colour of a curve by its number of tokens; the numbers in `longer` share that of the first.
+    """
     names = {n: f"{n:,} tokens" for n in colours}
     if longer:
         last = f" to {longer[-1]:,}" if len(longer) > 1 else ""

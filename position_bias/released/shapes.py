@@ -153,7 +153,10 @@ def _schedules(mixing: list[Path], content: list[Path], n: int) -> Iterator[dict
 
 
 def _tenths(mixing: Path) -> Iterator[dict[str, object]]:
-    """The mean lambda over each tenth of the layers of a model on a data set, from the first on."""
+    """Yield the mean lambda over each tenth of the layers, from the first on, with labels.
+
+    `mixing` is the table of a model on a data set, in folders of their names: columns layer and lambda.
+    """
     layers = artifacts.read_table(mixing, ["layer", "lambda"]).sort_values("layer")["lambda"].to_numpy(float)
     labels = {"model": mixing.parts[-3], "dataset": mixing.parts[-2], "layers": len(layers)}
     for tenth, part in enumerate(np.array_split(layers, TENTHS), 1):

@@ -52,9 +52,10 @@ class AttentionTrace:
 
 
 def initial(architecture: Architecture, seeds: Sequence[int], device: str) -> Parameters:
-    """Draw untrained weights, a member a seed: Gaussian with variance 1/fan-in, gains 1, biases 0.
+    """Draw untrained weights by name, float32 `[members, ...]`, a member a seed, on a device.
 
-    Networks of one size and seed start from the same weights, wherever they normalise.
+    They are Gaussian with variance 1/fan-in; gains are 1 and biases 0. Networks of one size and seed start from the
+    same weights, wherever they normalise.
     """
     d, h = architecture.width, architecture.hidden
     shapes = {"embedding": ((architecture.inputs, d), d), "readout": ((d, architecture.outputs), d)}

@@ -242,9 +242,10 @@ def _with_pending(
 def _report_diverged(
     earlier: dict[int, int], history: Mapping[str, Tensor], at: list[int], description: str
 ) -> dict[int, int]:
-    """Return the members with a loss or an observation that is not finite, and the first iteration with one.
+    """Return the first iteration with a loss or an observation that is not finite, by member that has one.
 
-    Warn of those that are not among the `earlier` ones.
+    `history` has "watched", losses and gradient norms `[iterations, 2, members]`, and "observed", `[observations,
+    members, ...]`, at the iterations `at`. Warn of members that are not among the `earlier` ones.
     """
     first: dict[int, int] = {}
     losses, observations = history["watched"][:, 0], history["observed"]

@@ -30,7 +30,11 @@ class Repeated:
 
 
 def record(compute: Compute, example: Sequence[Tensor]) -> Compute:
-    """Record `compute` on tensors like the `example`; nothing runs until the recording is called."""
+    """Record what `compute` does on a GPU, as a CUDA graph, and return a function that does it again.
+
+    Arguments of that function have the shapes and dtypes of the `example`, and it returns the same tensors at every
+    call, with new values. Nothing runs until it is called. What `compute` may do stands at `Repeated`.
+    """
     arguments = [tensor.clone() for tensor in example]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

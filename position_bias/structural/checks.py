@@ -175,7 +175,7 @@ def on_rollouts(
 
 
 def contrasts(predictions: Predictions, occasion: str) -> list[Contrast]:
-    """What is asked on an occasion, in the order of the registry."""
+    """Return the contrasts that the registry predicts on an occasion, in its order."""
     return [
         (statistic, prediction.network, prediction.other or NO_OTHER)
         for name, of_name in predictions.items()
@@ -186,9 +186,10 @@ def contrasts(predictions: Predictions, occasion: str) -> list[Contrast]:
 
 
 def variant_differences(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) -> pd.DataFrame:
-    """What a statistic is of one variant, or of one less another, with percentile intervals: columns DIFFERENCES.
+    """Return each of the `contrasts` in every comparison, with its percentile interval at `level`: columns DIFFERENCES.
 
-    `values` as for `on_rollouts`.
+    A contrast is a statistic of one variant, or that of one variant less that of another. `values` has the columns
+    REPLICATES, as for `on_rollouts`. Raises KeyError where a comparison lacks a statistic or a variant.
     """
     selected = values[values["statistic"].isin({statistic for statistic, _, _ in contrasts})]
     rows: list[tuple[Any, ...]] = []
@@ -326,7 +327,7 @@ def _shift(shifts: pd.DataFrame) -> Iterator[Statistic]:
 
 
 def _by_measurement(layers: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Labels of each measurement, and its rows."""
+    """Yield the labels of each measurement in a table with columns LABELS, by name, and its rows."""
     for key, rows in layers.groupby(LABELS, sort=False):
         yield dict(zip(LABELS, key, strict=True)), rows
 

@@ -176,6 +176,10 @@ def _attention(decoders: Iterable[DecoderMeasurement], standard: int) -> Iterato
 
 
 def _rows(setting: Mapping[str, Any], statistic: str, network: str, values: Values, documents: int) -> Iterator[Row]:
+    """Yield a row of the table `values` (OF_DECODERS) for each unit of `values`: a number, by the unit it is of.
+
+    `setting` has the labels DECODER of the model; `documents` is how many of these the numbers are from.
+    """
     labels = tuple(setting[name] for name in DECODER)
     for unit, value in values.items():
         yield (*labels, statistic, network, unit, documents, value, PRETRAINED)

@@ -137,7 +137,11 @@ def diagonal_bound(mixing: Array, floor: float) -> Array:
 
 
 def tail_bound(mixing: Array, floor: float, n: int) -> Array:
-    """Theorem 5.5(ii): return prod_t (1 - lambda_t (j - 1) epsilon) at each depth for j = 2..n, `[T, n - 1]`."""
+    """Theorem 5.5(ii): return prod_t (1 - lambda_t (j - 1) epsilon) at each depth for j = 2..n, `[T, n - 1]`.
+
+    `mixing` `[T]` has lambda of each layer, and `floor` is epsilon, the least attention weight that a row gives to a
+    token that it reads.
+    """
     stays: Array = 1 - mixing[:, None] * floor * np.arange(1, n)
     return stays.cumprod(axis=0)
 

@@ -42,7 +42,10 @@ def distances(statistics: pd.DataFrame, published: pd.DataFrame, names: Sequence
 
 
 def readable(distances: pd.DataFrame) -> pd.DataFrame:
-    """One row a statistic, data set, model and estimator of lambda, one column a variant: `value [low, high]`."""
+    """Return a table for people, with cells `value [low, high]` and a column for each variant.
+
+    A row is of one statistic, data set, model and estimator of lambda.
+    """
     by_statistic = distances.groupby("statistic", sort=False)
     return with_shown_names(
         pd.concat([_readable(of_statistic).assign(statistic=name) for name, of_statistic in by_statistic])

@@ -23,18 +23,18 @@ def parts(
     device: str,
     positions: Literal["own", "none"],
 ) -> Mapping[str, Callable[[], Array]]:
-    """What measures each network on prompts [N, n], by its name: influence of all tokens, then lambda of all layers.
+    """Return a function for each network, by its name, that measures it on the `prompts`, int64 [N, n].
 
-    Each is float64 [N, n + L]. Networks of one depth with the same seed draw the same numbers, times their deviations.
-    Their weights pass through `folder`, which is empty again afterwards. Raises InputError as `open_untrained` and
-    `measure_decoder`.
+    It returns influence of all tokens, then lambda of all layers, float64 [N, n + L]. Networks of one depth with the
+    same seed draw the same numbers, times their deviations. Their weights pass through `folder`, which is empty again
+    afterwards. The function raises InputError as `open_untrained` and `measure_decoder` do.
     """
 
-    def measure(network: RandomNetwork) -> Array:
+    def influence_and_mixing(network: RandomNetwork) -> Array:
         seed, layers = drawn_by + network.seed, network.layers
         model = open_untrained(directory, seed, folder, device, "float32", network.deviation, positions, layers)
         measurement = measure_decoder(model, prompts, prompts.shape[1], quantities=Quantities(matrices_up_to=0))
         assert measurement.influence is not None
         return np.hstack([measurement.influence, measurement.mixing["frobenius"]]).astype(np.float64)
 
-    return {network.name: partial(measure, network) for network in of_study}
+    return {network.name: partial(influence_and_mixing, network) for network in of_study}

@@ -94,10 +94,10 @@ def scorecard_outputs(
     }
 
 
-def told_scale(row: Mapping[Hashable, Any], scale: str = "") -> str:
-    """Return a scale in words: that of the verdict in a row of a scorecard, or another `scale` of the same claim.
+def scale_in_words(row: Mapping[Hashable, Any], scale: str = "") -> str:
+    """Return the scale of the verdict in a row of a scorecard, or another `scale` of the same claim, in words.
 
-    The default run is told by how long it trains, where the row says so (column `default run`).
+    Of the default run these are how long it trains, where the row says so (column `default run`).
     """
     scale = scale or row["scale"]
     length = row.get("default run")
@@ -133,7 +133,7 @@ def verdict_counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def tally(table: pd.DataFrame) -> str:
-    """Return `verdict_counts` in Markdown; a scale in brackets is smaller than that of the claims."""
+    """Return `verdict_counts` of a scorecard in Markdown; a scale in brackets is smaller than that of the claims."""
     count = verdict_counts(table).replace(0, "").reset_index()
     count[""] = count[""].astype(str).mask(count[""].duplicated(), "")
     return count.to_markdown(index=False) + "\n"
@@ -179,7 +179,7 @@ def page_of_additions(table: pd.DataFrame) -> str:
 def _at(row: Mapping[Hashable, Any], scale: str) -> str:
     """Where a claim has its verdict: its scale in words, and whether the claim is about it."""
     size = "the scale of the claim" if row["own scale"] else "a smaller scale"
-    return f" at {size} ({told_scale(row)})" if scale else ""
+    return f" at {size} ({scale_in_words(row)})" if scale else ""
 
 
 def _parts(row: Mapping[Hashable, Any], finding: str) -> Iterator[str]:

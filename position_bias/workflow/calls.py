@@ -50,9 +50,11 @@ def read_input(kind: Any, paths: Any) -> Any:
 
 
 def write(result: Any, job: Any) -> None:
-    """Write what a function made of a job, whole: tables, or texts, by the names of the outputs.
+    """Write the `result` of a function, a table or a text, to the outputs of a job, each file whole.
 
-    A single table goes to every output, to Markdown as people read it. An output of several files takes as many tables.
+    A mapping has a result for each output by its name; anything else goes to every output, to Markdown in the form that
+    `params.readable` makes of it. An output of several files takes as many results, in order. Raises KeyError where a
+    mapping lacks an output, and ValueError where files and results are not equally many.
     """
     for name, paths in job.output.items():
         content = result[name] if isinstance(result, dict) else result

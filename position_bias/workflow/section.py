@@ -35,6 +35,7 @@ class Bounds:
     multiple: int | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
+        """Return the schema of a number with these bounds, without conversion of other types: pydantic asks for it."""
         bounds = {"ge": self.least, "le": self.most, "gt": self.above, "lt": self.below, "multiple_of": self.multiple}
         schema_bounds = {name: bound for name, bound in bounds.items() if bound is not None}
         schema = {**handler(source), "strict": True, **schema_bounds}

@@ -229,7 +229,7 @@ def _pages_together(
     from position_card.card import compare, training_run
 
     if len(cards) <= sources.MOST_COMPARED:
-        folder = typed.out / sources.together(models, typed.untrained)
+        folder = typed.out / sources.folder_of_several(models, typed.untrained)
         compare.save_comparison(list(cards.values()), folder, [f"../{name}" for name in cards])
         runtime.announce(f"read {folder}/card.md")
     of_run = {step: cards[model.name] for model, step in steps.items() if model.name in cards}

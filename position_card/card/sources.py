@@ -124,8 +124,8 @@ def with_copies(models: Sequence[Source], untrained: int) -> list[Source]:
     return [*models, *(replace(model, untrained=seed) for model in models for seed in range(untrained))]
 
 
-def together(models: Sequence[Source], untrained: int) -> str:
-    """Return the name of the folder of several models that one figure shows."""
+def folder_of_several(models: Sequence[Source], untrained: int) -> str:
+    """Return the name of the folder of what compares several models, such as `mine-and-2-untrained`."""
     return BETWEEN_NAMES.join([*(model.name for model in models), *([f"{untrained}-untrained"] if untrained else [])])
 
 

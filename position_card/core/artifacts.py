@@ -129,7 +129,7 @@ class TensorFile:
 
     @property
     def labels(self) -> dict[str, Any]:
-        """What its tensors were measured on."""
+        """Labels by name, which say what its tensors were measured on: model, dataset, n and so on."""
         return read_labels(self.path)
 
     def read(self, *names: str) -> Tensors:

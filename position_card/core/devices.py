@@ -133,6 +133,11 @@ def device(request: Request, gpus: int = 1, granted: int = 0, poll_seconds: floa
 
 
 def _first_free(visible: list[str], count: int, locks: ExitStack, poll_seconds: float) -> list[str]:
+    """Wait until `count` of the `visible` GPUs are free, and return their ids, in the order of `visible`.
+
+    A GPU is free where no process holds its lock; those that are returned are held until `locks` closes. Raises
+    InputError as `_folder_of_locks` does.
+    """
     folder = _folder_of_locks()
     while True:
         with ExitStack() as attempt:
@@ -185,7 +190,10 @@ def _try_lock(file: Path, locks: ExitStack) -> bool:
 
 
 def _open_lock(file: Path) -> int:
-    """Open a file that anybody may have made, or make it; a link is not followed."""
+    """Return the descriptor of a file of locks, open for reading; the file is made where it is missing.
+
+    Any user may have made it. Raises OSError where it cannot be opened, and where it is a link, which is not followed.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     mask = os.umask(0)
     try:  # making comes apart: Linux refuses O_CREAT where the file is another user's

@@ -97,9 +97,12 @@ def marks_by(
     seeds_aside: float | None = None,
     **mark: Any,
 ) -> None:
-    """Draw `marks` of each name in a column side by side, joined by the line of its look unless `mark` has another.
+    """Draw the `marks` of each name in a column, names side by side, joined by the line of their look.
 
-    Every seed is a dot that stands `seeds_aside` from the mark of its mean, if that is given.
+    `table` has the columns seed, value, `at` (the horizontal axis) and `column`, whose names are the keys of `looks`.
+    Marks of two neighbouring names stand `step` apart, in units of the axis. Intervals are of this `level`. Every seed
+    is a dot that stands `seeds_aside` from the mark of its mean, if that is given. `mark` is how else marks and lines
+    look, for matplotlib; it goes before the look.
     """
     for name, look, aside in side_by_side(looks, step):
         rows = table[table[column] == name]

@@ -137,7 +137,11 @@ class DecoderSize:
         return _pass_cost(self, n, precision, recomputed)
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
-        """Return how many tokens pass through the model at once, unless a user says: at least those of a prompt."""
+        """Return how many tokens pass through the model at once where no user says so: a multiple of n.
+
+        It is at least n, which is one prompt, and as many prompts as fit the memory of the `device`, cpu or cuda, at
+        this precision, up to a limit. With `recomputed`, layers are computed again in the backward pass.
+        """
         if (cost := self.pass_cost(n, precision, recomputed=recomputed)) is None:
             return n
         fits = ROOM[device] // cost.peak

@@ -126,7 +126,11 @@ def run(
 def in_parts(
     parts: Mapping[str, Callable[[], NDArray[Any]]], prompts: NDArray[np.int64], resumption: Resumption
 ) -> dict[str, NDArray[Any]]:
-    """Make all parts of what is measured on prompts [N, n], and keep each: after a kill those that are kept stay."""
+    """Return an array for each of the `parts`, by the functions that measure these on the prompts, int64 [N, n].
+
+    Each is written to the checkpoint of the `resumption` when it is complete; the same measurement, after a kill, takes
+    from there what it has, and calls the functions of the others alone.
+    """
     fingerprint = _fingerprint(resumption, prompts)
     state = checkpoint.resumed(resumption.path, fingerprint, "measuring")
     arrays = state.tensors if state else {}

@@ -224,7 +224,10 @@ def read(directory: Path, name: str) -> dict[str, Any]:
 
 
 def _faults(configuration: Mapping[str, Any]) -> Iterator[str]:
-    """What of a configuration, or of one inside it, cannot be meant or is not opened here."""
+    """Yield what is wrong with the configuration of a model, or with one inside it, as ends of a sentence.
+
+    A value is wrong that cannot be meant, such as "with num_hidden_layers = -1", or that asks for what is not opened.
+    """
     if configuration.get("transformers_weights") is not None:
         yield f"that names other weights (transformers_weights); remove this key, and {SAVE_AGAIN}"
     for key, value in configuration.items():

@@ -481,7 +481,10 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
 
 @contextmanager
 def _opening(source: files.ModelFiles, fault: str = "cannot be opened") -> Iterator[None]:
-    """Make an InputError of whatever goes wrong where files of a model are read."""
+    """Make an InputError of whatever goes wrong while files of a model are read; its line says where, and the `fault`.
+
+    What is no fault of the files, such as an interruption, stays as it is (`failed`).
+    """
     try:
         with _parsed_once():
             yield

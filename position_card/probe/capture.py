@@ -43,7 +43,10 @@ class AttentionInputs:
         return logits.masked_fill(~causal, -torch.inf) if self.mask is None else logits + self.mask.float()
 
     def reads(self, causal: Tensor) -> Tensor:
-        """Return which tokens read which in any head of the first prompt, [n, n]."""
+        """Return which tokens (rows) read which (columns) in any head of the first prompt, bool [n, n].
+
+        `causal`, bool [n, n], says the same of causal attention, beyond which the mask admits nothing.
+        """
         if self.mask is None:
             return causal
         return causal & (self.mask[0] > torch.finfo(self.mask.dtype).min / 2).any(0)

@@ -257,6 +257,7 @@ class _Proof:
             self.running.rotation, self.running.rotated = rotation, after
 
     def take_inputs(self, inputs: capture.AttentionInputs) -> None:
+        """Keep what attention computes with, for the block that is running."""
         self.running.inputs = inputs
 
     def take_call(self, module: nn.Module, args: tuple[Any, ...], arguments: dict[str, Any], out: Any) -> None:

@@ -21,9 +21,10 @@ def word_positions(n: int) -> NDArray[np.int64]:
 
 
 def places(n: int, cue: int) -> NDArray[np.int64]:
-    """Return where passages of a `cue` and the word that follows it begin in a context of n tokens, all that it has.
+    """Return the positions in a context of n tokens at which a passage begins, rising, int64 [P], counted from 0.
 
-    In a context that is longer than its words a passage lies within a piece.
+    A passage is `cue` words and the word that follows them. Every one that the context has is there; where pieces of
+    words stand apart in a longer text, a passage lies within one piece.
     """
     positions = word_positions(n)
     word = np.arange(len(positions) - cue)

@@ -137,7 +137,7 @@ def _require_total(profiles: Array, target: Array) -> None:
 
 
 def _length(profile: Array) -> int:
-    """Return what distances are divided by; a single position has no length, and no distance either."""
+    """Return n - 1 for profiles [..., n], by which distances are divided; 1 for a single position, which has none."""
     return max(profile.shape[-1] - 1, 1)
 
 

@@ -45,12 +45,13 @@ class ProfileVariant:
 def variants(
     measurement: Measurement, names: Mapping[str, str], estimators: Collection[str] = ESTIMATORS
 ) -> Iterator[ProfileVariant]:
-    """Make the chosen variants, of those that apply to the model; the measured influence comes first.
+    """Yield the measured influence, then each chosen baseline and rollout that applies to the model of a measurement.
 
-    `names` maps the chosen keys of BASELINES and ROLLOUTS, and that of influence, to the names that the variants get,
-    in the order that is wanted; rollouts are made with lambda by each of the `estimators` that was measured. Means are
-    taken with each row of weights over the prompts, those of attention and of kernels only where `groups` were kept.
-    Raises ValueError where influence was not measured, and where prompts of one group are weighed differently.
+    The keys of `names` choose: they are INFLUENCE, which has to be among them, and keys of BASELINES and of ROLLOUTS.
+    Their values are the names that the variants get. A rollout comes once for each of the `estimators` of lambda that
+    was measured. The `profiles` of a variant are means over prompts with weights that its caller gives, those of
+    attention and of kernels only where `groups` were kept. Raises ValueError where influence was not measured, and
+    where prompts of one group are weighed differently.
     """
     if measurement.influence is None:
         raise ValueError("influence was not measured: there is nothing to compare rollouts with")

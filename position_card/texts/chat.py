@@ -109,7 +109,11 @@ def _fault(answer: Mapping[str, str], messages: Sequence[Message]) -> str:
 
 
 def _different(texts: Sequence[str], conversations: Sequence[Sequence[Message]]) -> int:
-    """Count the different texts that a template adds to the messages of conversations with the same roles, at most."""
+    """Count the different texts that a template adds to messages: those of the roles for which it adds most.
+
+    `texts` are the conversations as the template writes them. It adds what is left without the contents of the
+    messages, and 1 text where it treats all conversations of the same roles alike.
+    """
     additions: dict[tuple[str, ...], set[str]] = {}
     for text, messages in zip(texts, conversations, strict=True):
         for content in _contents(messages):

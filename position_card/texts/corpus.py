@@ -155,7 +155,7 @@ def documentation(tree: ast.Module) -> Iterator[str]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """`node` and the statements below it. Expressions, most of a tree, are not entered: docstrings are not there."""
+    """Yield `node` and the statements below it. Expressions, most of a tree, are not entered: no docstring is there."""
     yield node
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
@@ -178,6 +178,7 @@ def _parse(path: Path) -> ast.Module:
 
 
 def _standard_library() -> Path:
+    """Return the folder of the standard library of the Python that runs."""
     return Path(sysconfig.get_path("stdlib"))
 
 

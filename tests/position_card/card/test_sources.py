@@ -70,7 +70,7 @@ def test_untrained_copies_follow_their_model():
     found = sources.with_copies(models, 2)
     assert [model.name for model in found] == ["mine", "mine-untrained-0", "mine-untrained-1"]
     assert [model.label for model in found] == ["owner/Mine", "owner/Mine-untrained-0", "owner/Mine-untrained-1"]
-    assert sources.together(models, 2) == "mine-and-2-untrained"
+    assert sources.folder_of_several(models, 2) == "mine-and-2-untrained"
 
 
 @pytest.mark.parametrize(
