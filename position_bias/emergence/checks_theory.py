@@ -110,7 +110,10 @@ def theorem_statements(
 
 
 def _numbers(name: str, setting: Mapping[str, object], **columns: npt.ArrayLike) -> Statistic:
-    """One number a draw or setting; beside each other, those by the printed and by the corrected constant."""
+    """Return the statistic of numbers of a draw or setting each, which is judged by the worst of them.
+
+    `columns` are numbers that stand beside each other, such as those by the printed and by the corrected constant.
+    """
     table = pd.DataFrame({column: np.ravel(values) for column, values in columns.items()})
     return Statistic(name, table, setting, worst)
 
@@ -222,7 +225,11 @@ def _prefixes(contents: dict[str, Array]) -> Iterator[Statistic]:
 
 
 def _decay(contents: dict[str, Array]) -> Iterator[Statistic]:
-    """Quotients by the bound from below, and by those from above with the printed and with the corrected constant."""
+    """Yield the weights and path products of the decay mask over their bounds, by content and rate of decay.
+
+    Columns are the quotients by the bound from below, and by those from above with the printed and with the corrected
+    constant (Lemma 4.4, Theorem 4.5). `contents` are content logits `[layers, n, n]` by name.
+    """
     for content, logits in contents.items():
         spread, distance = theory.logit_range(logits), np.arange(logits.shape[-1], dtype=float)
         entries, paths = defaultdict(list), defaultdict(list)

@@ -203,6 +203,7 @@ def _studies(table: pd.DataFrame) -> list[tuple[str, bool]]:
 
 
 def _iterations_of(curves: pd.DataFrame) -> str:
+    """Say how long the networks of a table with the column iteration were trained."""
     return f"{curves['iteration'].max():,} iterations"
 
 

@@ -280,7 +280,7 @@ def _graph(axes: Axes, mask: Mask) -> None:
 
 
 def _matrix(axes: Axes, mask: Mask, name: str) -> None:
-    """The mask, coloured where the token of the row reads that of the column."""
+    """Draw a mask, bool `[n, n]`, coloured where the token of the row reads that of the column; `name` gives it."""
     n = len(mask)
     colours = ListedColormap(["white", mask_look(name).colour])
     axes.pcolormesh(mask, cmap=colours, vmin=0, vmax=1, edgecolor="0.7", linewidth=0.5)

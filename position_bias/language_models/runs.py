@@ -30,7 +30,7 @@ class TrainingRun(NamedTuple):
 
 
 def steps(config: Config) -> list[int]:
-    """The steps of training after which models are kept, in their order; the last is the end."""
+    """Return the steps of training after which models are kept, in their order; the last is the end."""
     return sorted({*config["training"]["snapshots"], config["training"]["steps"]})
 
 

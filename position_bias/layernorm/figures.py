@@ -199,7 +199,7 @@ def depth(table: pd.DataFrame) -> Figure:
 
 
 def moments(table: pd.DataFrame) -> Figure:
-    """Recency of the scores of each layer by the moments of embeddings and by mask: the recursion over Monte Carlo.
+    """Draw recency of the scores of each layer by the moments of embeddings and by mask: the recursion and simulation.
 
     `table` is `simulation.moments_curves`.
     """

@@ -139,6 +139,10 @@ def _attention(
     mask: Tensor,
     trace_attention: Callable[[AttentionTrace], None] | None,
 ) -> Tensor:
+    """Return what softmax attention of a layer makes of `x` `[E, S, T, d]`; same shape.
+
+    `mask` `[T, T]` is added to the logits q.k / sqrt(d / heads). `trace_attention` is told inputs, logits and weights.
+    """
     E, S, T, d = x.shape
     q, k, v = (
         _project(x, weights[f"{name}{layer}"]).view(E, S, T, heads, -1).transpose(2, 3).reshape(E * S * heads, T, -1)
@@ -153,6 +157,7 @@ def _attention(
 
 
 def _mlp(weights: Weights, layer: int, x: Tensor) -> Tensor:
+    """Return what the MLP of a layer, with one hidden layer of ReLU units, makes of `x` `[E, S, T, d]`; same shape."""
     units = torch.baddbmm(weights[f"in{layer}_bias"], x.flatten(1, 2), weights[f"in{layer}"])
     return torch.bmm(functional.relu(units), weights[f"out{layer}"]).view(x.shape)
 

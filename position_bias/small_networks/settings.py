@@ -21,6 +21,7 @@ class NetworkSize:
     hidden: Annotated[Small, "units of an MLP"]
 
     def __post_init__(self) -> None:
+        """Raise ValueError where the heads do not divide the width."""
         if fault := uneven_heads("width", self.width, self.heads):
             raise ValueError(fault)
 

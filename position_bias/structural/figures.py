@@ -391,7 +391,11 @@ def _a_model(numbers: Iterable[int]) -> str:
 
 
 def mixing_by_layer(mixing: Tensors) -> pd.DataFrame:
-    """Lambda of each layer, from 1: the mean over prompts by either estimator, and two deviations about Eq. 1's."""
+    """Return lambda of each layer, from 1: the mean over prompts by either estimator, and two deviations about Eq. 1's.
+
+    `mixing` has lambda by each estimator, frobenius (Eq. 1) and token, `[prompts, layers]`. The table has the columns
+    frobenius, low, high and token, and a row for each layer.
+    """
     by_prompt = mixing["frobenius"].astype(float)
     mean, spread = by_prompt.mean(0), 2 * by_prompt.std(0, ddof=1)
     columns = {

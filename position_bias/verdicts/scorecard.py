@@ -409,6 +409,6 @@ def _enough(claim: Claim, judgement: Judgement, open_rows: Mapping[int, planning
 
 
 def _where_seen(rows: pd.DataFrame, level: float) -> Array:
-    """The p-values of rows if each lay where it was measured, `[rows, 4]`."""
+    """Return the p-values that rows would have if their numbers lay where they were measured, `[rows, 4]`."""
     numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "measured", "measured", "n")]
     return rule.p_values(rows["relation"].to_numpy(str), numbers, level, exact=True)

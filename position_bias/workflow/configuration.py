@@ -155,6 +155,7 @@ def put_in_order(config: dict[str, Any], model: Mapping[str, Any]) -> None:
 
 @cache
 def _adapter(section: type) -> TypeAdapter[Any]:
+    """Return what pydantic checks a section with, made once for each class."""
     return TypeAdapter(section)
 
 
@@ -166,6 +167,7 @@ def _fields(section: type) -> Mapping[str, Any]:
 
 
 def _errors(config: Config, section: type) -> Sequence[Fault]:
+    """Return what pydantic has against `config` as a `section`, in its order; nothing where it is right."""
     try:
         _adapter(section).validate_python(config)
     except ValidationError as error:

@@ -50,6 +50,7 @@ class Words:
     form: str = "text"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
+        """Return the schema of a text of this pattern: pydantic asks for it."""
         return {**handler(source), "pattern": self.pattern}
 
 
@@ -60,6 +61,7 @@ class Items:
     least: int = 0
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
+        """Return the schema of a list or mapping of that many different items, or more: pydantic asks for it."""
         schema = {**handler(source), "min_length": self.least}
         return {"type": "function-after", "schema": schema, "function": {"type": "no-info", "function": _different}}
 
@@ -87,6 +89,7 @@ def _without_defaults(_cls: type, source: Any, handler: Callable[[Any], CoreSche
 
 
 def _different(items: Any) -> Any:
+    """Return the items. Raises ValueError where two are equal."""
     if len(set(items)) < len(items):
         raise ValueError("names something twice; name each once")
     return items

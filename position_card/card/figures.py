@@ -366,7 +366,7 @@ def _lambda_limits(panels: Iterable[Axes], tables_of_models: Sequence[Tables]) -
 
 
 def _influence_limits(panels: Iterable[Axes], tables_of_models: Sequence[Tables]) -> None:
-    """One scale for all. Rollouts may lie far from any measurement: influence has the room, and replacement."""
+    """Give all panels one scale of influence, with room for the measurements: rollouts may lie far from them."""
     profiles = pd.concat([_visible_rows(tables["profile"]) for tables in tables_of_models])
     reference = profiles[profiles["variant"].isin([INFLUENCE, "uniform"])]
     low, high = reference["low"].min() / 5, 3 * reference["high"].max()

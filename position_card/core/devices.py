@@ -28,7 +28,7 @@ def device_request(config: Mapping[str, Any], stage: str) -> Request:
 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Ids of the GPUs this process may use: CUDA_VISIBLE_DEVICES where it is set, else what nvidia-smi lists."""
+    """Return the ids of GPUs that this process may use: CUDA_VISIBLE_DEVICES, or what nvidia-smi lists."""
     listed_ids = environment.get("CUDA_VISIBLE_DEVICES")
     if listed_ids is not None:  # CUDA reads the list up to the first id that is none, such as -1
         ids = (device.strip() for device in listed_ids.split(","))

@@ -47,7 +47,7 @@ def logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> None
 
 
 def line(axes: Axes, profile: pd.DataFrame, colour: ColorType, width: float, dashes: Any = "-") -> None:
-    """Draw a profile as a line."""
+    """Draw a profile, with the columns position and value, as a line."""
     axes.plot(profile["position"], profile["value"], color=colour, linewidth=width, linestyle=dashes)
 
 

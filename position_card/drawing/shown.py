@@ -15,7 +15,10 @@ _NAMES: WeakKeyDictionary[Figure, tuple[tuple[str, str], ...]] = WeakKeyDictiona
 
 
 def draws(figure: Figure, names: Iterable[str], scale: str = "") -> None:
-    """Remember what a figure draws, and at which scale; without one, it is that of the run."""
+    """Remember the `names` of what a figure draws, as those of networks, and its scale: "" is that of the run.
+
+    Names of an earlier call stay, and none is kept twice.
+    """
     _NAMES[figure] = tuple(dict.fromkeys((*_NAMES.get(figure, ()), *((scale, name) for name in names))))
 
 

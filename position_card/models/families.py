@@ -54,6 +54,7 @@ FALCON_OFF = ("multi_query", "new_decoder_architecture", "parallel_attn")  # key
 
 
 def _mpt_applies(config: PretrainedConfig) -> bool:
+    """Say whether an MPT model has ALiBi, and logits that are divided by the root of the width of a head."""
     scale = config.attn_config.softmax_scale
     by_width = scale is None or math.isclose(scale, (config.d_model / config.n_heads) ** -0.5)
     return bool(config.attn_config.alibi and by_width)

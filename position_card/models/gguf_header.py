@@ -28,19 +28,23 @@ class _Bytes:
         self.data, self.place = data, 0
 
     def skip(self, count: int) -> slice:
+        """Pass so many bytes, and return where they are."""
         begin, self.place = self.place, self.place + count
         if self.place > len(self.data):
             raise ValueError("it ends inside its header")
         return slice(begin, self.place)
 
     def take(self, count: int) -> bytes:
+        """Return the next bytes, so many."""
         return self.data[self.skip(count)]
 
     def number(self, code: str) -> int:
+        """Return the next number, little-endian, of the type that this `code` of the module struct means."""
         (value,) = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))
         return value
 
     def text(self) -> str:
+        """Return the next text: the number of its bytes, of 64 bits, then UTF-8."""
         return self.take(self.number("Q")).decode("utf-8")
 
     def value(self, kind: int) -> Value:

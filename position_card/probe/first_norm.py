@@ -44,17 +44,23 @@ class _Hold:
         self.settled = self.begins = False
 
     def handles(self, model: PreTrainedModel) -> Iterator[Any]:
+        """Register the hooks on a model and its blocks, and yield their handles."""
         yield model.register_forward_pre_hook(self.enter_model, with_kwargs=True)
         for place, block in enumerate(self.blocks):
             yield block.register_forward_pre_hook(partial(self.enter_block, place), with_kwargs=True)
 
     def enter_model(self, _model: nn.Module, _args: Any, arguments: dict[str, Any]) -> None:
+        """Note whether the pass begins with the first token of a prompt, and not behind a cache."""
         cache = arguments.get(forward.CACHE)
         self.begins = cache is None or cache.get_seq_length() == 0
 
     def enter_block(
         self, place: int, _block: nn.Module, args: tuple[Any, ...], arguments: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Return the arguments of a block with the first token at its norm; None where the pass has no first token.
+
+        In the first pass this norm is found: the mean over the other tokens of all prompts.
+        """
         if not self.begins:
             return None
         stream = stream_of(args, arguments)

@@ -179,7 +179,10 @@ def _require_unchanged(model: PreTrainedModel, quantity: str, value: Tensor, ref
 
 
 def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Module]:
-    """Return the blocks, one for each of the attention modules and in their order."""
+    """Return the blocks, one for each of the attention modules and in their order.
+
+    Raises InputError where no list of modules has exactly one of these in each: a hybrid, or no list of blocks at all.
+    """
     for blocks in model.modules():
         if not isinstance(blocks, nn.ModuleList):
             continue
