@@ -270,11 +270,13 @@ class _Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor) -> Tensor:
+        """Return the products of queries and keys, `[N, T, T]`."""
         ctx.save_for_backward(q, k)
         return torch.bmm(q, k.transpose(1, 2))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the gradients at queries and keys from that at the products; None at keys that need none."""
         q, k = ctx.saved_tensors
         of_keys = torch.bmm(gradient.transpose(1, 2), q) if ctx.needs_input_grad[1] else None
         return torch.bmm(gradient, k), of_keys

@@ -333,6 +333,7 @@ class Rotary:
 
     @property
     def n(self) -> int:
+        """How many tokens there are."""
         return self.query.shape[-2]
 
     @property

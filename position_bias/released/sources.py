@@ -147,6 +147,7 @@ class _OnlyHttps(urllib.request.HTTPRedirectHandler):
     """Follows no redirection to an address that begins with anything but https://."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """Return the request to where an answer redirects. Raises URLError where that is not https."""
         if not newurl.startswith("https://"):
             raise urllib.error.URLError(f"it is redirected to {newurl}, which is not https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)

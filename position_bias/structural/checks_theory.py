@@ -70,6 +70,7 @@ class AttentionStack:
 
     @property
     def n(self) -> int:
+        """How many tokens there are."""
         return self.heads.shape[-1]
 
     @property

@@ -176,7 +176,7 @@ def _attention(decoders: Iterable[DecoderMeasurement], standard: int) -> Iterato
 
 
 def _rows(setting: Mapping[str, Any], statistic: str, network: str, values: Values, documents: int) -> Iterator[Row]:
-    """Yield a row of the table `values` (OF_DECODERS) for each unit of `values`: a number, by the unit it is of.
+    """Yield a row with the columns OF_DECODERS for each number in `values`, by the unit that it is of.
 
     `setting` has the labels DECODER of the model; `documents` is how many of these the numbers are from.
     """

@@ -52,6 +52,7 @@ class KeyAnnotation(NamedTuple):
 
     @property
     def is_mapping(self) -> bool:
+        """Whether what the key has is a section or another mapping."""
         return is_dataclass(self.kind) or get_origin(self.kind) is dict
 
 

@@ -77,10 +77,12 @@ class _Log(logging.FileHandler):
     """A log file. On a full disk it stays short: that is reported by what the job writes, where it matters."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
+        """Pass over a record for which the disk has no room; tell of any other error as logging does."""
         if not _no_room(sys.exception()):
             super().handleError(record)
 
     def close(self) -> None:
+        """Close the file, also where the disk has no room for what is not written yet. Raises other OSErrors."""
         try:
             super().close()
         except OSError as error:

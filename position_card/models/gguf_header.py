@@ -48,6 +48,10 @@ class _Bytes:
         return self.take(self.number("Q")).decode("utf-8")
 
     def value(self, kind: int) -> Value:
+        """Return the next value of a kind, as its number in the format says; a list is passed over, and is None.
+
+        Raises ValueError for an unknown kind.
+        """
         if kind == TEXT:
             return self.text()
         if kind in NUMBERS:

@@ -252,10 +252,12 @@ class _Proof:
     def enter_block(
         self, attention: nn.Module, block: nn.Module, args: tuple[Any, ...], arguments: dict[str, Any]
     ) -> None:
+        """Begin a block with the residual stream that enters it, as rows of float64, one for each token."""
         stream = stream_of(args, arguments)
         self.running = _Block(block, attention, stream.detach().double().flatten(0, -2))
 
     def take_rotation(self, rotation: Rotation, before: QueryKey, after: QueryKey) -> None:
+        """Keep a rotation of queries and keys, for the block that is running, where it can be undone."""
         if all(map(is_close, rotation.undo(*after), before)):
             self.running.rotation, self.running.rotated = rotation, after
 
@@ -264,6 +266,7 @@ class _Proof:
         self.running.inputs = inputs
 
     def take_call(self, module: nn.Module, args: tuple[Any, ...], arguments: dict[str, Any], out: Any) -> None:
+        """Keep what a module of the running block takes and yields, and read the weights of its attention module."""
         block = self.running
         if module is block.attention:
             self._read_attention(block, out)
@@ -302,6 +305,7 @@ class _Proof:
                 block.rotation = None  # something else happens to queries and keys afterwards
 
     def leave_block(self, _module: nn.Module, _args: Any, out: Any) -> None:
+        """End a block: find what attention adds to its stream. Raises InputError where nothing proves to be that."""
         block, output, update = self.running, first_of(out), None
         rows = block.rows(output)
         if rows is not None:

@@ -29,6 +29,7 @@ class Generation(Extension):
     tags = {"generation"}  # noqa: RUF012 (as jinja2 has it)
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
+        """Return the nodes between the tags, as if these were not there."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), True)  # the end is left out
 
