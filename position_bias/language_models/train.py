@@ -80,7 +80,8 @@ def train(
     run = _fingerprint(model, tokens, held_out, asdict(recipe), seed, sorted(snapshot_steps), place.device, bf16)
     steps_done, losses, clock = _resume(folder, run, snapshot_steps, model, optimizer)
 
-    def keep(step: int) -> None:
+    def save_snapshot(step: int) -> None:
+        """Keep the model after a step, with its loss on the held-out windows."""
         losses["test"][step] = loss = evaluate(model, held_out, recipe.batch)
         _require_finite(step, ("test loss", loss))
         log.info("training: step %d, test loss %.3f", step, loss)
@@ -88,12 +89,12 @@ def train(
             save(model, partial)
 
     if steps_done == 0 and 0 in snapshot_steps:
-        keep(0)
+        save_snapshot(0)
     for step in progress(range(steps_done + 1, recipe.steps + 1), "training", recipe.steps, steps_done):
         windows = torch.from_numpy(batch(tokens, recipe, seed, step)).to(place.device)
         losses["train"][step] = _update(model, optimizer, windows, recipe, step, bf16)
         if step in snapshot_steps:
-            keep(step)
+            save_snapshot(step)
         if step % place.checkpoint_every == 0 or step == recipe.steps:
             tensors = checkpoint.training_state(model.named_parameters(), optimizer.state)
             state = checkpoint.State(step, {"losses": losses}, tensors, clock.seconds())

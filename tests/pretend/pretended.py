@@ -19,10 +19,10 @@ from types import SimpleNamespace
 from unittest import mock
 
 import torch
-import torch.utils._pytree as tree
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from position_bias.small_networks import repeated
 
@@ -39,7 +39,7 @@ def place_of(tensor: Tensor) -> torch.device:
 
 def _put(made, place):
     """Say that all tensors among what was made lie in a place."""
-    for tensor in tree.tree_leaves(made):
+    for tensor in tree_leaves(made):
         if isinstance(tensor, Tensor) and not tensor.is_meta:
             tensor.untyped_storage().place = place
     return made
@@ -118,7 +118,7 @@ class _Calls(TorchFunctionMode):
         kwargs = kwargs or {}
         if answer := ANSWERS.get(func):
             return answer(*args, **kwargs)
-        operands = [leaf for leaf in tree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         asked = kwargs.get("device")
         place = _place(asked) if asked is not None else place_of(operands[0]) if operands else CPU
         if asked is not None and place.type == "cuda":
@@ -138,7 +138,7 @@ class _Operations(TorchDispatchMode):
         with torch._C.DisableTorchFunction():
             place = _computed_in(func, args, kwargs or {})
             made = func(*args, **(kwargs or {}))
-            for tensor in tree.tree_leaves(made):
+            for tensor in tree_leaves(made):
                 if isinstance(tensor, Tensor) and not tensor.is_meta:
                     vars(tensor.untyped_storage()).setdefault("place", place)
             return made
@@ -147,13 +147,13 @@ class _Operations(TorchDispatchMode):
 def _computed_in(func, args, kwargs):
     """Where an operation works. Raises RuntimeError where its operands lie apart, as CUDA does."""
     name = func.overloadpacket.__name__
-    operands = [leaf for leaf in tree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
     if not operands or name == "lift_fresh":  # what was made of numbers of Python
         return _Calls.place
     first = place_of(operands[0])
     if name == "copy_":
         return first
-    indices = tree.tree_leaves(args[1]) if name in INDEXING and first != CPU else ()
+    indices = tree_leaves(args[1]) if name in INDEXING and first != CPU else ()
     numbers = name in WITH_NUMBER or torch.Tag.pointwise in func.tags
     written = args[0] if func._schema.is_mutable else None
     places = {

@@ -122,6 +122,15 @@ def test_functions_of_the_papers_say_of_what(library, name):
     ] == []
 
 
+def test_only_the_call_that_measures_a_model_is_called_measure(library):
+    assert [
+        path.relative_to(ROOT).as_posix()
+        for path, tree in library.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "measure"
+    ] == ["position_card/card/call.py"]
+
+
 def bindings(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:

@@ -4,7 +4,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
+from hypothesis.extra.numpy import arrays
 
 from position_card.rollout.statistics import (
     bootstrap_weights,
@@ -24,7 +24,7 @@ from tests.refusals import refused
 def pairs(draw, least=2):
     """Two profiles over the same positions, with zeros and ties."""
     n = draw(st.integers(least, 30))
-    masses = arrays.arrays(float, n, elements=st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.01, 10))
+    masses = arrays(float, n, elements=st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.01, 10))
     return tuple(mass / mass.sum() for mass in (draw(masses.filter(lambda mass: mass.sum() > 0)) for _ in "pq"))
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
+from hypothesis.extra.numpy import arrays
 
 from position_bias.structural import checks, content
 from position_bias.structural.monotonicity import TOLERANCE, Monotonicity, monotonicity, pooled, released_kernel
@@ -39,7 +39,7 @@ def by_hand(attention, tolerance):
 @st.composite
 def kernels(draw):
     n = draw(st.integers(1, 8))
-    weights = draw(arrays.arrays(float, (n, n), elements=st.sampled_from([0.0, 1.0]) | st.floats(0.01, 9)))
+    weights = draw(arrays(float, (n, n), elements=st.sampled_from([0.0, 1.0]) | st.floats(0.01, 9)))
     return weights * causal_mask(n) + 0.1 * np.eye(n)
 
 

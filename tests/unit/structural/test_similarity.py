@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
+from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
 from position_bias.structural import checks, content
@@ -36,7 +36,7 @@ def constant_plus_diagonal(base, diagonal, n=24):
     return base + diagonal * np.eye(n) + np.zeros((2, 3, 1, 1))
 
 
-distributions = arrays.arrays(float, (2, 9), elements=st.just(0.0) | st.floats(0.01, 1)).filter(
+distributions = arrays(float, (2, 9), elements=st.just(0.0) | st.floats(0.01, 1)).filter(
     lambda mass: (mass.sum(1) > 0).all()
 )
 
@@ -54,7 +54,7 @@ def test_homogeneity_and_divergence_are_scipys(mass):
 # Histograms
 
 
-@given(values=arrays.arrays(float, (3, 40), elements=st.floats(-2, 2, width=16)))
+@given(values=arrays(float, (3, 40), elements=st.floats(-2, 2, width=16)))
 def test_histogram_is_numpys_within_range(values):
     edges = np.linspace(-1.003, 1.007, 12)  # no value lies on an edge
     counts, outside = histogram(values, edges, clip=False)
@@ -212,8 +212,8 @@ def shifted(shift, prompts=40, noise=0.0, seed=0, of_each=1):
     below = rng.normal(size=(prompts, *shift.shape))
     diagonal = below + shift + noise * rng.normal(size=below.shape)
     documents = np.repeat(np.arange(prompts), of_each)
-    arrays = {"diagonal": diagonal[documents], "below": below[documents], "documents": documents}
-    return file(LABELS | {"prompts": len(documents)}, **arrays)
+    tensors = {"diagonal": diagonal[documents], "below": below[documents], "documents": documents}
+    return file(LABELS | {"prompts": len(documents)}, **tensors)
 
 
 @pytest.mark.parametrize(("shift", "share"), [([[1, 2, 3]], 1), ([[5, -1, -1]], 1 / 3), ([[-4, -1, 2, 1]], 1 / 2)])
