@@ -75,6 +75,7 @@ class Configuration(NamedTuple):
     depth: int
 
     def __str__(self) -> str:
+        """Return its name in published/predictions.csv: vocabulary/study/mask/encoding."""
         return "/".join(self[:4])
 
     @property

@@ -89,6 +89,7 @@ class Sinks:
     threshold: Annotated[Share, "the threshold of the figures, one of thresholds"]
 
     def __post_init__(self) -> None:
+        """Raise ValueError where the threshold is not one of those that are compared."""
         if self.threshold not in self.thresholds:
             thresholds = ", ".join(map(str, self.thresholds))
             raise ValueError(f"threshold = {self.threshold} is not one of emergence.sinks.thresholds: {thresholds}")

@@ -157,6 +157,7 @@ class HubModel:
     minutes: Annotated[int, Bounds(1, 100_000), "time that a cluster gives to measuring it on one data set"]
 
     def __post_init__(self) -> None:
+        """Raise ValueError where the model is not pinned, and where its family has no way to leave out positions."""
         _check_pinned(self.source, self.revision)
         if self.positions == "none" and self.family in WITH_ALIBI:
             raise ValueError("positions = 'none', but ALiBi cannot be turned off; set it to own")

@@ -197,7 +197,7 @@ def _generators(seeds: Sequence[int], *parts: object) -> list[torch.Generator]:
 
 
 def _uniform(generators: list[torch.Generator], shape: tuple[int, ...]) -> Tensor:
-    """Numbers in [0, 1) of every seed, float32 `[S, *shape]`."""
+    """Draw numbers from [0, 1) by the generator of every seed, float32 `[S, *shape]`."""
     return torch.stack([torch.rand(shape, generator=generator) for generator in generators])
 
 

@@ -155,7 +155,7 @@ def _with_ends(shares: Mapping[tuple[str, str], Array], variant: str) -> int:
 
 
 def _ends(profile: Array) -> tuple[float, float]:
-    """The shares of the first and the last token over the mean of the middle half."""
+    """Return the shares of the first and of the last token in a profile `[n]` over the mean of its middle half."""
     middle = profile[middle_half(len(profile))].mean()
     return float(profile[0] / middle), float(profile[-1] / middle)
 

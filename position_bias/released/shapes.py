@@ -136,7 +136,10 @@ def _shapes(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _schedules(mixing: list[Path], content: list[Path], n: int) -> Iterator[dict[str, object]]:
-    """How lambda changes with depth, and how heads shift the diagonal, of each model and data set."""
+    """Yield rows of how lambda changes with depth, and how heads shift the diagonal, for each model and data set.
+
+    `mixing` and `content` are their tables, one of each for each, in folders of their names; n is the number of tokens.
+    """
     for of_layers, of_heads in zip(mixing, content, strict=True):
         schedule = read_schedule(of_layers, of_heads)
         labels = {"model": of_layers.parts[-3], "dataset": of_layers.parts[-2], "n": n}

@@ -112,7 +112,10 @@ def table(profiles: Mapping[tuple[str, str, ReleasedVariant], Array], printed: p
 
 
 def _shape_and_distances(profiles: Mapping[str, Array]) -> dict[str, float]:
-    """What is said of each profile, and the distances between them."""
+    """Return mean position, least position and ends of each profile `[n]`, and the Wasserstein distances between them.
+
+    Positions are from 0, the first token, to 1, the last.
+    """
     numbers = {}
     for variant, row in profiles.items():
         numbers[f"mean position {variant}"] = float(statistics.mean_position(row))

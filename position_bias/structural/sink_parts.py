@@ -92,7 +92,10 @@ def _influence(model: PreTrainedModel, prompts: TokenIds) -> Array:
 
 @torch.no_grad()
 def _attention(model: PreTrainedModel, prompts: TokenIds) -> Array:
-    """The mean weight on the first token, [N]; layers that do not return weights do not count."""
+    """Return the mean attention weight of later tokens on the first one, in each prompt, float64 [N].
+
+    The mean is over heads, and over the layers that return weights.
+    """
     means = []
     for prompt in _batches(model, prompts, "measuring attention of"):
         weights = model(prompt, use_cache=False, logits_to_keep=1, output_attentions=True).attentions

@@ -77,6 +77,7 @@ class Library:
         return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
     def _exists(self, name: str) -> bool:
+        """Say whether a module of the packages, or a script by its path, has a file."""
         return (name.endswith(".py") or _first(name) in PACKAGES) and self.file(name).is_file()
 
     def _module(self, name: str) -> "Module":
@@ -249,6 +250,7 @@ def _is_docstring(node: Any) -> bool:
 
 
 def _is_plain(decorator: ast.expr) -> bool:
+    """Say whether a decorator is one of those that register nothing (PLAIN)."""
     return _chain(getattr(decorator, "func", decorator)).rpartition(".")[2] in PLAIN
 
 

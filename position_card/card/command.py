@@ -182,6 +182,11 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def _run(typed: argparse.Namespace) -> int:
+    """Do what the arguments of the command say, and return its exit status: 0, or FAILED where a model failed.
+
+    Models are measured one after the other, and the error of one is a line. Raises InputError before any is measured
+    where the arguments cannot be meant, and RefusedError and BrokenPipeError at once.
+    """
     if typed.offline:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read where the library of the hub is imported, which is below
     models = [sources.source(model) for model in typed.models]

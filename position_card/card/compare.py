@@ -112,6 +112,7 @@ def _rows(table: pd.DataFrame, cards: Sequence[Card]) -> Iterator[list[str]]:
 
 
 def _interval_text(row: pd.Series, prefix: str = "") -> str:
+    """Write the interval in the columns value, low and high of a row, behind a prefix; "" where it has no value."""
     value, low, high = (float(row[f"{prefix}{bound}"]) for bound in ("value", "low", "high"))
     return "" if np.isnan(value) else str(Interval(value, low, high))
 

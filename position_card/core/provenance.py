@@ -92,6 +92,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _version(package: str) -> str | None:
+    """Return the version of a package that is installed; None where it is not."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -61,7 +61,7 @@ def print_at(width: float | None, transparent: bool) -> None:
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Draw inside this context."""
+    """Set the style of figures that are drawn and saved in this context, without a window; close them at its end."""
     with mpl.rc_context({**mpl.rcParamsDefault, **_SETTINGS, "backend": "agg"}):
         yield
         plt.close("all")

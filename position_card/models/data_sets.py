@@ -89,6 +89,10 @@ def _loader_arguments(directory: Path) -> dict[str, Any]:
 
 
 def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Generator[str]:
+    """Yield the texts in a column of a data set, without byte order marks.
+
+    Raises InputError, which begins with the `place`, where a cell holds no text, or where a row cannot be read.
+    """
     try:
         for row in rows:
             text = row[column]

@@ -139,6 +139,7 @@ def checked_mixing(mixing: npt.ArrayLike) -> Array:
 
 
 def _last_token(n: int) -> Array:
+    """Return the influence `[n]` of tokens of which the last reads itself alone: 0, and 1 for the last."""
     row = np.zeros(n)
     row[-1] = 1.0
     return row

@@ -31,7 +31,7 @@ class ChatTemplate:
 
     @property
     def sha256(self) -> str:
-        """What tells it from others."""
+        """Return the SHA-256 of its text, in hexadecimal digits, which tells it from others."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 

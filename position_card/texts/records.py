@@ -133,6 +133,10 @@ def _lines(name: str) -> Iterator[Any]:
 
 
 def _values(lines: Any, name: str) -> Iterator[tuple[int, object]]:
+    """Yield the number of each line of an open file that is not blank, from 1, and what its JSON says.
+
+    `name` is that of the file. Raises InputError where a line is no JSON, and for more than CHARACTERS in all.
+    """
     budget, number = CHARACTERS, 0
     while line := lines.readline(budget + 1):
         number, budget = number + 1, budget - len(line)
