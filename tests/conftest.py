@@ -5,6 +5,7 @@ for its change. Tests of the workflow need Snakemake; those in tests/position_ca
 a test is not in `make test`, and pytest ends a run with the tests that it skipped and these reasons.
 """
 
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,8 @@ pytest_plugins = ["tests.projects", "tests.released"] if find_spec("snakemake") 
 REAL_GPUS = "TEST_GPU" in os.environ  # make test-gpu sets it
 if not REAL_GPUS:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # results must not depend on a GPU that the machine happens to have
+
+gc.disable()  # until tests are collected: modules stay, and looking for what is free among them takes half of that time
 
 settings.register_profile("here", deadline=None)  # a machine may be slow, or at other work
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -47,6 +50,12 @@ LONGEST_FIRST = (  # so that two processes end together, and what waits for SLUR
 def pytest_collection_modifyitems(items):
     names = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: names.get(item.path.name, len(names)))
+
+
+def pytest_collection_finish():
+    """Leave modules out of every later look for what is free."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

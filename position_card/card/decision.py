@@ -60,6 +60,8 @@ def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: st
             f"Among the other documents the model loses the answer, wherever its document stands: {told_by} cannot "
             f"tell; fewer documents may {accuracy}."
         )
+    if not ratios.right:
+        return f"Among the other documents no answer is right, at any place: {told_by} cannot tell{remedy}."
     ends = {"first": ratios.first, "last": ratios.last}
     if all(interval.low > 1 / MARGIN and interval.high < MARGIN for interval in ends.values()):
         return f"Order matters little here: first and last are within {share(MARGIN - 1)} of the middle {accuracy}."

@@ -181,7 +181,7 @@ def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
 
 @pytest.mark.parametrize(
     ("typed", "expected"),
-    [("", (32, None, 16)), ("--thorough", (64, 16, 16)), ("--thorough --replace 3 --prompts 9", (9, 3, 16))],
+    [("", (32, None, None)), ("--thorough", (64, 16, 16)), ("--thorough --replace 3 --prompts 9", (9, 3, 16))],
 )
 def test_budgets_are_those_that_were_typed(here, monkeypatch, typed, expected):
     plan = Mock(side_effect=InputError("nothing is measured"))

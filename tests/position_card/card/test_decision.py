@@ -30,6 +30,9 @@ def decided(**changes):
         ({"best": Interval(4.0, 2.999, 8.0)}, "Among the other documents the model loses the answer"),
         ({"ever_right": False}, "This model answers none of these with or without"),
         ({"ever_right": False, "first": Interval(3.8, 2.0, 7.0)}, "This model answers none of these with or without"),
+        ({"right": 0.0}, "Among the other documents no answer is right, at any place: this file cannot tell"),
+        ({"right": 0.0, "first": Interval(10.5, 7.8, 14.7)}, "Among the other documents no answer is right"),
+        ({"right": 0.01, "first": Interval(10.5, 7.8, 14.7)}, "Put key documents first"),
         ({}, "Undecided"),
         (
             {"first": Interval(10.5, 7.8, 14.7)},

@@ -381,6 +381,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(here, capsys, typed, status,
     assert named in said
 
 
+@pytest.mark.all("it waits for a limit of four seconds, as a test of hostile templates does")
 def test_a_template_that_hangs_is_refused_and_plain_does_without(here):
     hanging = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     with refused("chat template", "plain"):

@@ -79,6 +79,7 @@ def missed():
     return {name: 100 * misses.mean(-1) for name, misses in found.items()}
 
 
+@pytest.mark.all("two hundred worlds are measured and resampled")
 @pytest.mark.parametrize(("words", "name"), ROLLOUTS.items())
 def test_the_page_says_how_often_intervals_of_w_miss(missed, words, name):
     (row,) = re.findall(rf"^\| {words} \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
