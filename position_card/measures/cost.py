@@ -37,7 +37,7 @@ PLACED = 1.4  # bytes that are taken for each byte of a batch, as seen on CPUs: 
 PLACED_BLOCKS = 2.0  # the same where attention is streamed, whose blocks have many sizes
 BATCH = 1024  # tokens that pass through a model at once, at most
 ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
-STREAMED = 5.0  # times the products of a causal forward pass: it, its weights in blocks, and its gradients
+STREAMED = 6.0  # times the products of a causal forward pass: it, its weights in blocks, it again, and its gradients
 BESIDE_PRODUCTS = 1.45  # times as long as its products alone takes a pass, as seen in two models on a CPU
 IN_BLOCKS = 6  # matrices of a block of rows, in float32, that lie in memory at once where attention is streamed
 
@@ -53,11 +53,9 @@ def _grouped_product(tokens: Tensor, weights: Tensor, *arguments: Any, **keyword
 class Counting(TorchDispatchMode):
     """Counts while it is open: bytes that are alive beside those of a model, their peak, and operations."""
 
-    def __init__(self, model: nn.Module, *, keeps: bool = False) -> None:
-        """Count for a model which `keeps`, where attention is streamed, what it yields for the backward pass."""
+    def __init__(self, model: nn.Module) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.alive = self.peak = self.operations = self.kept = 0
-        self._keeps = keeps
+        self.alive = self.peak = self.operations = 0
         self._streamed: set[nn.Module] = set()
         self._alive: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
         for tensor in (*model.parameters(), *model.buffers()):
@@ -93,10 +91,7 @@ class Counting(TorchDispatchMode):
         prompts, heads, n, width = query.shape
         if call.module not in self._streamed:
             self._streamed.add(call.module)
-            times = STREAMED if self._keeps else STREAMED + 1
-            self.operations += int(times * prompts * heads * n**2 * (width + value.shape[-1]))
-            if self._keeps:  # and the logarithm of a sum for each query, in float32
-                self.kept += prompts * heads * n * (value.shape[-1] * value.element_size() + 4)
+            self.operations += int(STREAMED * prompts * heads * n**2 * (width + value.shape[-1]))
         key, value = (part.repeat_interleave(heads // part.shape[1], dim=1) for part in (key, value))
         return (value + (query * key).sum(-1, keepdim=True)).transpose(1, 2), None
 
@@ -183,7 +178,7 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
     lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == size.layers)
     blocks = list(next(lists, []))
     tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
-    counting = Counting(model, keeps=not recomputed)
+    counting = Counting(model)
     streams = n >= LONG and _streams(model, size.layers)
     with (
         recomputing(blocks) if recomputed or streams else nullcontext(),
@@ -192,7 +187,7 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
     ):
         influence_and_loss(model, tokens, min(LOSS_TOKENS, n - 1))
     largest = max(sum(weight.numel() for weight in part.parameters(recurse=False)) for part in model.modules())
-    return PassCost(counting.peak + counting.kept, counting.operations, largest, streams)
+    return PassCost(counting.peak, counting.operations, largest, streams)
 
 
 def without_values(config: PretrainedConfig, precision: str) -> PreTrainedModel:

@@ -28,7 +28,7 @@ from position_card.models.opening import longest
 from position_card.probe import capture, forward
 from position_card.probe.layout import Layout, find_layout, first_of, hooked, is_close, stream_of, tolerance, weights_of
 from position_card.probe.long_layout import find_long_layout
-from position_card.probe.streaming import KERNELS, LONG, Listener, Streaming
+from position_card.probe.streaming import LONG, Listener, Streaming
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import (
     BACKWARD,
@@ -108,11 +108,10 @@ def measure_decoder(
     groups = grouped(documents, quantities.groups) if quantities.groups else None
     record = _Record(model, layout, quantities, n, groups)
     blocks = [layer.block for layer in layout.layers]
-    keep = () if activation_checkpointing else KERNELS
     with (
         record.listening(),
         streaming.attending(quantities.streamed_from, record.listener_of) if long_layout else nullcontext(),
-        forward.recomputing(blocks, keep) if activation_checkpointing or long_layout is not None else nullcontext(),
+        forward.recomputing(blocks) if activation_checkpointing or long_layout is not None else nullcontext(),
     ):
         passes.run(
             prompts,

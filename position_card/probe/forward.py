@@ -4,15 +4,14 @@ Measures ask a model of transformers nothing else, so that what its interface ch
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch._ops import OpOverload
-from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
@@ -167,18 +166,12 @@ def _mask(model: PreTrainedModel, reads: Tensor) -> Tensor:
 
 
 @contextmanager
-def recomputing(blocks: Sequence[nn.Module], keep: Sequence[OpOverload] = ()) -> Iterator[None]:
-    """Have every one of the `blocks` keep its input alone, and run again in the backward pass.
-
-    What the operations yield that are named in `keep` is kept, too, and not computed again.
-    """
+def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
+    """Have every one of the `blocks` keep its input alone, and run again in the backward pass."""
     forwards = [block.forward for block in blocks]
-    again: Callable[..., Any] = partial(checkpoint, use_reentrant=False)
-    if keep:
-        again = partial(again, context_fn=partial(create_selective_checkpoint_contexts, list(keep)))
     try:
         for block, forward in zip(blocks, forwards, strict=True):
-            block.forward = partial(again, forward)
+            block.forward = partial(checkpoint, forward, use_reentrant=False)
         yield
     finally:
         for block, forward in zip(blocks, forwards, strict=True):

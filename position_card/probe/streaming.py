@@ -29,11 +29,6 @@ LONG = 1024  # tokens of a prompt whose attention is streamed
 ROWS = 128  # queries of a block
 BETWEEN = 2  # blocks between the first and the last, on which a module tries how its attention is streamed
 FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]  # kernels of torch that make no matrix [n, n]
-KERNELS = (  # the same, as operations: what they yield is smaller than the time that they take is long
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
-    torch.ops.aten._scaled_dot_product_flash_attention.default,
-    torch.ops.aten._scaled_dot_product_efficient_attention.default,
-)
 ROUNDING = 1e-5  # difference, relative to the largest value, that rounding may leave between two attentions in float32
 
 Block = tuple[slice, slice]  # rows and keys

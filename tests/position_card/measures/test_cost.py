@@ -110,9 +110,6 @@ def test_of_long_prompts_streamed_attention_is_counted(shared):
     assert twice.peak - 2 * streamed.peak < 4 * mask
     squares = LAYERS * cost.STREAMED * LONG**2 * 2 * WIDTH
     assert twice.operations - 2 * streamed.operations == pytest.approx(2 * squares, rel=0.05)
-    again = size.pass_cost(LONG, "float32", recomputed=True)  # where what the kernel yields is not kept
-    assert again.operations - streamed.operations == LAYERS * LONG**2 * 2 * WIDTH
-    assert streamed.peak - again.peak == LAYERS * LONG * (WIDTH + HEADS) * 4
 
 
 def test_of_a_model_whose_attention_is_not_streamed_a_long_prompt_is_counted_whole():

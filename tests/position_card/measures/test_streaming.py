@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from position_card.measures import kernels, recall, replacement
@@ -157,23 +156,6 @@ def test_a_kernel_that_fails_in_any_one_block_is_used_nowhere(block, monkeypatch
         found = Streaming(model)
         assert long_layout.find_long_layout(model, found, torch.from_numpy(prompts()[:1]))
         assert [way.fused for (_, n), way in found.ways.items() if n == N] == [expected] * 3
-
-
-@pytest.mark.parametrize("recomputed", [False, True])
-def test_the_kernel_runs_again_only_where_memory_is_spared(recomputed):
-    model = built(*MODELS["llama"][:2])
-
-    class Calls(TorchDispatchMode):
-        of_prompts = 0
-
-        def __torch_dispatch__(self, function, types, args=(), keywords=None):
-            self.of_prompts += function in streaming.KERNELS and args[0].shape[0] == PROMPTS
-            return function(*args, **keywords or {})
-
-    with Calls() as calls:
-        asked = Quantities(streamed_from=N)
-        measure_decoder(model, prompts(), PROMPTS * N, quantities=asked, activation_checkpointing=recomputed)
-    assert calls.of_prompts == decoders.LAYERS * (2 if recomputed else 1)
 
 
 def test_gradients_that_are_others_are_not_used(monkeypatch, caplog):
