@@ -51,9 +51,8 @@ class Judgement:
         return str(self.decisive["scale"])
 
 
-JudgementsByClaim = Sequence[
-    tuple[Claim, Sequence[Judgement]]
-]  # what each scale says of each claim, as `by_scale` returns it
+# What each scale says of each claim, as `by_scale` returns it
+JudgementsByClaim = Sequence[tuple[Claim, Sequence[Judgement]]]
 
 
 def judge_claims(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> JudgementsByClaim:
