@@ -18,6 +18,7 @@ from position_bias.verdicts.judge import COLUMNS, PREDICTION, keys
 from position_bias.verdicts.registry import ERRATA, LONG, MODEL, SCALES, SEED, Claim, claim_tables
 from position_bias.verdicts.rule import FAILS, HOLDS, MOSTLY, NO_EFFECT, UNDECIDED, UNTESTABLE
 from position_card.core.runtime import InputError
+from position_card.core.wording import number_of
 from position_card.rollout.statistics import Array
 
 OF_CLAIM = ("paper", "item", "title", "statement", "whose", "needs", "doubted", "form", "unit", "kind")
@@ -294,13 +295,8 @@ def _card(claim: Claim, scales: Sequence[Judgement], published: Mapping[str, str
 
 def _scale_and_word(claim: Claim, judgement: Judgement) -> str:
     """A scale and its verdict, with the number of models where the claim counts them."""
-    models = f" ({_plural(judgement.parts, 'model')})" if claim.unit == MODEL else ""
+    models = f" ({number_of(judgement.parts, 'model')})" if claim.unit == MODEL else ""
     return f"{judgement.scale}{models}: {judgement.word}"
-
-
-def _plural(number: int, thing: str) -> str:
-    """Return a number of things in words: 1 row, 2 rows."""
-    return f"{number} {thing}{'s' if number != 1 else ''}"
 
 
 def _holds_in(claim: Claim, judgement: Judgement) -> str:
@@ -310,7 +306,7 @@ def _holds_in(claim: Claim, judgement: Judgement) -> str:
     holds = judgement.rows["word"] == HOLDS
     if claim.unit == MODEL:
         holds = holds.groupby(judgement.rows["model"].fillna("")).all()
-    return f"{holds.sum()} of {_plural(judgement.parts, 'model' if claim.unit == MODEL else 'comparison')}"
+    return f"{holds.sum()} of {number_of(judgement.parts, 'model' if claim.unit == MODEL else 'comparison')}"
 
 
 def _exceptions(rows: pd.DataFrame) -> str:
@@ -342,7 +338,7 @@ def _decides(claim: Claim, judgement: Judgement, count: Mapping[str, int]) -> It
     new_models = judgement.rows[_of_unseen_models(judgement.rows)]["model"].fillna("").nunique()
     counts_new = claim.unit == MODEL and 0 < new_models < judgement.parts  # apart from those that had been seen
     new = f", and {rule.quorum(claim.form, new_models)} of the {new_models} that nobody had seen" if counts_new else ""
-    yield f"{quorum} of {_plural(judgement.parts, 'model' if claim.unit == MODEL else 'row')} must hold{new}"
+    yield f"{quorum} of {number_of(judgement.parts, 'model' if claim.unit == MODEL else 'row')} must hold{new}"
     says = {HOLDS: "hold", FAILS: "contrary", NO_EFFECT: "without effect", UNDECIDED: "open", UNTESTABLE: "missing"}
     rows = ", ".join(f"{count[word]} {verb}" for word, verb in says.items() if count[word])
     if judgement.missing:

@@ -14,8 +14,8 @@ import pandas as pd
 from position_card.card import card, figures, page
 from position_card.card.card import Card
 from position_card.card.profiles import ENDS, QUARTERS, Interval, bounds, influence_over_middle, units
-from position_card.card.sentences import enumeration
 from position_card.core.runtime import seed
+from position_card.core.wording import enumeration
 from position_card.drawing import style
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import Measurement

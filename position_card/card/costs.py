@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from position_card.card.sentences import enumeration, recall_material
+from position_card.card.sentences import recall_material
 from position_card.card.subject import Subject
 from position_card.core.runtime import log, out_of_memory
+from position_card.core.wording import enumeration
 from position_card.measures import replacement
 from position_card.measures.cost import (
     BYTES,

@@ -17,10 +17,10 @@ from transformers import PreTrainedModel
 
 from position_card.card.costs import Cost
 from position_card.card.documents_page import Documents
-from position_card.card.page import number_of
 from position_card.card.subject import Subject
 from position_card.core import checkpoint, provenance
 from position_card.core.runtime import InputError, announce, progress
+from position_card.core.wording import number_of
 from position_card.measures import documents
 from position_card.measures.cost import operations_per_second
 from position_card.measures.documents import Answer, Prompt, Reader

@@ -24,11 +24,12 @@ from position_card.card.decision import (
     percent,
     share,
 )
-from position_card.card.page import PERCENT, code, number_of, table
+from position_card.card.page import PERCENT, code, table
 from position_card.card.profiles import Interval
 from position_card.card.record_statistics import ENDS, LEVEL, OptionStatistics, PlaceStatistics
 from position_card.core import artifacts
 from position_card.core.runtime import whole_file
+from position_card.core.wording import number_of
 from position_card.texts.records import ALONE, CLOSED
 
 TEMPLATE = resources.files(__package__).joinpath("documents.md")

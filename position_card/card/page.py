@@ -13,6 +13,7 @@ import numpy as np
 from position_card.card import sentences
 from position_card.card.measurements import Measurements
 from position_card.card.profiles import ENDS, LEAST, LOSS, RECALL, REPLACEMENT, CardPart
+from position_card.core.wording import enumeration, number_of
 from position_card.rollout.kernels import agreement
 from position_card.rollout.measurement import Measurement
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
@@ -180,7 +181,7 @@ def comparison_caption(level: float) -> str:
 
 def _alt(facts: Mapping[str, Any], questions: bool, recall: bool) -> str:
     panels = ["answers"] * questions + ["recall"] * recall + ["influence", "residual mixing", "attention"]
-    text = sentences.enumeration(panels)
+    text = enumeration(panels)
     return f"{text[0].upper()}{text[1:]} of {facts['name']} on {facts['text']}"
 
 
@@ -215,7 +216,7 @@ def _by_length(lengths: Mapping[int, CardPart], facts: Mapping[str, Any]) -> str
         ends = (part.interval(INFLUENCE, end) for end in ENDS)
         loss, mean = part.interval(LOSS, "mean"), f"{sentences.mixings(part).mean():.3g}"
         close, span = sentences.closest(part)
-        names = sentences.enumeration([sentences.NAMES[name].removeprefix("the ") for name in close])
+        names = enumeration([sentences.NAMES[name].removeprefix("the ") for name in close])
         rows.append((n, part.prompts, facts["prompts"][str(n)]["documents"], loss, mean, *ends, f"{names} ({span})"))
     ratios = ("influence, first / middle", "influence, last / middle")
     return table(
@@ -332,11 +333,6 @@ def _lengths(measurements: Measurements) -> Iterator[str]:
 def _prompts_phrase(n: int, prompts: int, facts: Mapping[str, Any]) -> str:
     documents = facts["prompts"][str(n)]["documents"]
     return f"{number_of(prompts, 'prompt')} of {n} tokens of {number_of(documents, 'document')}"
-
-
-def number_of(count: int, noun: str) -> str:
-    """Return a count with its noun, such as 1 head or 2 heads."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def table(header: Sequence[str], rows: Any) -> str:

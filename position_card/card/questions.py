@@ -8,9 +8,9 @@ from importlib import resources
 import pandas as pd
 
 from position_card.card.documents_page import Documents
-from position_card.card.page import number_of
 from position_card.card.profiles import QUESTIONS
 from position_card.card.record_statistics import PlaceStatistics
+from position_card.core.wording import number_of
 from position_card.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 
 FILE = str(resources.files("position_card.texts").joinpath("questions.jsonl"))

@@ -3,7 +3,7 @@
 An interval that holds the value which would mean nothing (no trend, no ratio, no difference) is said to mean nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from position_card.card.profiles import (
     CardPart,
     Interval,
 )
+from position_card.core.wording import enumeration
 from position_card.rollout.attention import Array
 from position_card.rollout.parts import is_able
 from position_card.rollout.passages import PIECE, PIECES, WORDS
@@ -262,12 +263,6 @@ def mixings(part: CardPart) -> Array:
     """Return residual mixing by Eq. 1 of every layer, [L]."""
     layers = part.tables["layers"]
     return layers.loc[layers["estimator"] == ESTIMATOR, "value"].to_numpy()
-
-
-def enumeration(names: Sequence[str]) -> str:
-    """Join names with commas, and `and` before the last."""
-    *rest, last = names
-    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def distances(part: CardPart) -> dict[str, pd.Series]:

@@ -11,7 +11,8 @@ from position_card.card import card, figures_run, page
 from position_card.card.card import Card
 from position_card.card.figures_run import STATISTICS
 from position_card.card.profiles import ACCURACY, LOSS, RECALL, REPLACEMENT, Interval
-from position_card.card.sentences import enumeration, recall_material
+from position_card.card.sentences import recall_material
+from position_card.core.wording import enumeration
 from position_card.drawing import style
 from position_card.rollout.variants import INFLUENCE
 
