@@ -26,6 +26,7 @@ from position_bias.emergence import accuracy_gaps
 from position_bias.emergence.accuracy_gaps import AS_RELEASED, Trainings
 from position_bias.emergence.runs import PRINTED_DEPTHS, STUDIES
 from position_bias.emergence.task import RetrievalTask, for_vocabulary
+from position_card.core.wording import enumeration
 from position_card.drawing.intervals import from_to, line_with_marks
 from position_card.drawing.looks import (
     ENCODINGS,
@@ -112,7 +113,7 @@ def seeds_by_depth(table: pd.DataFrame) -> list[str]:
     layers: dict[str, list[int]] = {}
     for depth, _, of_depth in curves(table, "depth", _depth_looks(table)):
         layers.setdefault(from_to(of_depth["seeds"], "seed"), []).append(depth)
-    return [f"{seeds} of {_enumeration(depths)} layers" for seeds, depths in layers.items()]
+    return [f"{seeds} of {enumeration([*map(str, depths)])} layers" for seeds, depths in layers.items()]
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,7 @@ def printed_and_released(printed: list[pd.DataFrame], released: list[pd.DataFram
     }
     gaps = {name: of_setting.select(study="plain", vocabulary="gaussian") for name, of_setting in gaps.items()}
     encodings = _encodings(pd.concat([of_setting.longest for of_setting in gaps.values()]))
-    label = "Accuracy gaps by depth as the paper prints its settings, and as its released code has them"
+    label = _finding_on_settings(gaps["printed"].longest, gaps["released"].longest)
     titles = {
         name: f"{SETTINGS[name]}: {_iterations_of(of_setting.trainings.longest)}" for name, of_setting in gaps.items()
     }
@@ -352,8 +353,9 @@ def along_training(tests: pd.DataFrame, level: float) -> Figure:
     Each depth has a colour and a mark; those of one test stand side by side. Bars are t-intervals over seeds.
     """
     learning = accuracy_gaps.learning(tests, LEARNT, level)
-    label = f"Gap of {_inline(LEARNT)} while networks learn, for each number of layers"
-    figure, row = panels(label, 2.2, _encodings(learning), y=f"{GAP}\n{DIRECTION}", sharey=True)
+    figure, row = panels(
+        _finding_on_learning(learning), 2.2, _encodings(learning), y=f"{GAP}\n{DIRECTION}", sharey=True
+    )
     last = learning["iteration"].max()
     for encoding, axes in row.items():
         of_encoding = _of_encoding(learning, encoding)
@@ -382,17 +384,18 @@ def long_and_short_training(
     gaps = tables[tables["quantity"].isin(PAIRS)].rename(columns={"quantity": "pair", "value": "gap"})
     summary, _ = accuracy_gaps.at_end(accuracy_gaps.curves(accuracy_gaps.with_training_omega(tests)), level)
     short = summary[summary["encoding"] == "none"]
-    label = "Accuracy gaps during long training and at its end, beside those after short training"
+    first, final = np.unique(gaps["iteration"])[-last:][[0, -1]]
+    ends, by_seed = accuracy_gaps.gaps_over_last_tests(gaps[gaps["pair"] == LEARNT], last, level)
+    short_ends = short[short["pair"] == LEARNT]
+    label = _finding_on_length(ends, short_ends, int(final), int(tests["iteration"].max()))
     figure = plt.figure(figsize=(PAGE, 2.7), label=label)
     mosaic = figure.subplot_mosaic(LONG_TRAINING, width_ratios=[1.5, 1, 1])
     for pair in PAIRS:
         _long_curves(mosaic[pair], gaps[gaps["pair"] == pair])
         _iterations(mosaic[pair], gaps["iteration"].max())
         mosaic[pair].set_title(_inline(pair))
-    first, final = np.unique(gaps["iteration"])[-last:][[0, -1]]
     mosaic["first-last"].axvspan(first, final, color="0.9", linewidth=0, zorder=0)
-    ends = accuracy_gaps.gaps_over_last_tests(gaps[gaps["pair"] == "first-last"], last, level)
-    _ends(mosaic["end"], *ends, short[short["pair"] == "first-last"])
+    _ends(mosaic["end"], ends, by_seed, short_ends)
     _share_limits(list(mosaic.values()))
     mosaic["first-last"].set_ylabel(f"{GAP}\n{DIRECTION}")
     mosaic["first-middle"].set_xlabel("")
@@ -462,6 +465,67 @@ def _finding_on_bias(gaps: Gaps) -> str:
         counts.append(f"{count} ({name})" if len(encodings) > 1 else count)
     preference = "what they were asked for" if positions else "the first item to the last"
     return f"Trained on queries for {BIASES[bias]}, networks prefer {preference} under {', '.join(counts)}"
+
+
+def _finding_on_settings(printed: pd.DataFrame, released: pd.DataFrame) -> str:
+    """In how many networks of both summaries the bias of the first and the last item goes the same way.
+
+    That is where both intervals lie on the same side of 0. Without networks in both, what the figure shows.
+    """
+    of_each = [_sides(of_setting[of_setting["pair"] == LEARNT]) for of_setting in (printed, released)]
+    sides = pd.concat(of_each, axis="columns", join="inner", keys=SETTINGS).dropna()
+    if sides.empty:
+        return "Accuracy gaps by depth as the paper prints its settings, and as its released code has them"
+    alike = (sides["printed"] == sides["released"]) & (sides["printed"] != 0)
+    depths = enumeration([*map(str, sorted(sides.index.unique("depth")))])
+    return (
+        f"As printed and as in the released code, the bias of {_inline(LEARNT)} goes the same way "
+        f"in {alike.sum()} of {len(sides)} networks of {depths} layers"
+    )
+
+
+def _finding_on_learning(learning: pd.DataFrame) -> str:
+    """How many networks have at the first test of training the bias that they have at the last.
+
+    That is where both intervals lie on the same side of 0; a bias at the last test is one whose interval does. Without
+    one, what the figure shows.
+    """
+    first, last = learning.loc[learning["iteration"] > 0, "iteration"].agg(["min", "max"])
+    at_first, at_last = (_sides(learning[learning["iteration"] == iteration]) for iteration in (first, last))
+    ended = at_last[at_last.abs() == 1]
+    if ended.empty or first == last:
+        return f"Gap of {_inline(LEARNT)} while networks learn, for each number of layers"
+    count = (at_first.reindex(ended.index) == ended).sum()
+    return (
+        f"After {first:,} of {last:,} iterations, {count} of {len(ended)} networks already have the bias "
+        f"of {_inline(LEARNT)} that they end with"
+    )
+
+
+def _sides(summary: pd.DataFrame) -> pd.Series:
+    """Whether intervals of a gap lie above 0 or below, as 1 and -1, or 0; NaN without an interval: by network."""
+    low, high = (summary.set_index(["encoding", "depth"])[end] for end in ("low", "high"))
+    return ((low > 0).astype(float) - (high < 0)).where(low.notna())
+
+
+def _finding_on_length(long: pd.DataFrame, short: pd.DataFrame, iterations: int, short_iterations: int) -> str:
+    """With how many layers longer training lowers or raises the gap of the first and the last item: intervals part.
+
+    Summaries with the columns depth, low and high. Where both trainings have no depth with an interval, or are equally
+    long, what the figure shows.
+    """
+    long_ends, short_ends = (table.set_index("depth")[["low", "high"]].dropna() for table in (long, short))
+    depths = long_ends.index.intersection(short_ends.index).sort_values()
+    if not len(depths) or iterations <= short_iterations:
+        return "Accuracy gaps during long training and at its end, beside those after short training"
+    falls = long_ends.loc[depths, "high"] < short_ends.loc[depths, "low"]
+    rises = long_ends.loc[depths, "low"] > short_ends.loc[depths, "high"]
+    changes = {"falls": falls, "rises": rises, "does not change separably": ~(falls | rises)}
+    parts = [
+        f"{verb} with {enumeration([*map(str, depths[rows])])} layers" for verb, rows in changes.items() if rows.any()
+    ]
+    start = f"From {short_iterations:,} to {iterations:,} iterations the bias towards the first item"
+    return f"{start} {enumeration(parts)}"
 
 
 def _mask_looks(masks: pd.Series) -> dict[str, Look]:
@@ -676,12 +740,6 @@ def _depth_looks(*tables: pd.DataFrame) -> dict[int, Look]:
 
 def _depth_lines(*tables: pd.DataFrame) -> list[Line2D]:
     return [look.entry(markersize=3) for look in _depth_looks(*tables).values()]
-
-
-def _enumeration(numbers: list[int]) -> str:
-    """Numbers as in a sentence: 2, 4 and 6."""
-    first = ", ".join(map(str, numbers[:-1]))
-    return f"{first} and {numbers[-1]}" if first else f"{numbers[-1]}"
 
 
 def _inline(pair: str) -> str:

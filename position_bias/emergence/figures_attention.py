@@ -236,7 +236,7 @@ def _finding_on_sinks(metric: pd.DataFrame, looks: Mapping[str, Look], threshold
     if not masks_by_sink:
         return "How often each token is an attention sink, in trained and untrained networks"
     sinks = [f"{sink} ({', '.join(masks)})" for sink, masks in masks_by_sink.items()]
-    return f"The most frequent attention sink after training is {'; '.join(sinks)}"
+    return f"Besides the query, the most frequent attention sink after training is {'; '.join(sinks)}"
 
 
 def _sink_panel(axes: Axes, sinks: pd.DataFrame, shorter: pd.DataFrame, colour: Colour, strength: float) -> None:

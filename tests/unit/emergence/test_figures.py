@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from position_bias.emergence import figures, figures_attention
+from position_bias.emergence import accuracy_gaps, figures, figures_attention
 from position_bias.emergence.figures_attention import ROUNDING_NOTE
 from position_card.drawing import style
 from position_card.drawing.shown import drawn_in, names_in
@@ -101,13 +101,61 @@ def test_a_title_says_under_how_many_masks_a_bias_is_learnt():
     )
 
 
+def test_a_title_says_where_the_released_code_goes_the_same_way():
+    def curves(depth, **gaps):
+        trained = [preferring({(1, 4): gap}, depth=[depth], encoding=[name]) for name, gap in gaps.items()]
+        return accuracy_gaps.curves(pd.concat(trained)).assign(scale="paper")
+
+    printed = [curves(2, none=0.1, rope=0.1, decay=-0.3), curves(4, none=0.1, rope=0.1, decay=0.1)]
+    title = figures.printed_and_released(printed, [curves(2, none=0.2, rope=-0.1, decay=-0.1)], 0.95).get_label()
+    assert title == (
+        "As printed and as in the released code, the bias of first vs. last goes the same way "
+        "in 2 of 3 networks of 2 layers"
+    )
+    title = figures.printed_and_released(printed, [curves(6, none=0.2, rope=0.1, decay=0.1)], 0.95).get_label()
+    assert "networks of" not in title
+
+
+def test_a_title_says_which_biases_the_first_test_has():
+    def tests(none, rope, decay, iteration):
+        of_each = {"none": none, "rope": rope, "decay": decay}
+        found = [preferring({(1, 4): gap}, encoding=[name]) for name, gap in of_each.items()]
+        return pd.concat(found).assign(iteration=iteration)
+
+    start, last = tests(0.3, 0.3, 0.3, 0), tests(0.1, -0.1, 0, 1000)
+    title = figures.along_training(pd.concat([start, tests(0.2, 0.1, 0.1, 100), last]), 0.95).get_label()
+    assert title == (
+        "After 100 of 1,000 iterations, 1 of 2 networks already have the bias of first vs. last that they end with"
+    )
+    assert "already" not in figures.along_training(pd.concat([start, last]), 0.95).get_label()
+
+
+def test_a_title_says_where_longer_training_changes_the_bias():
+    def tests(iteration, **gaps):
+        of_depths = [preferring({(1, 4): gap}, depth=[int(name[1:])], encoding=["none"]) for name, gap in gaps.items()]
+        return pd.concat(of_depths).assign(iteration=iteration)
+
+    kept = accuracy_gaps.curves(tests(4000, d2=0.1, d4=0.2, d6=0.1, d8=0.3))
+    short = tests(2000, d2=0.2, d4=0.1, d6=0.1)
+    title = figures.long_and_short_training(kept, kept, short, 0.95, last=1).get_label()
+    assert title == (
+        "From 2,000 to 4,000 iterations the bias towards the first item falls with 2 layers, rises with 4 layers "
+        "and does not change separably with 6 layers"
+    )
+    same = figures.long_and_short_training(kept, kept, short.assign(iteration=4000), 0.95, last=1).get_label()
+    assert "From" not in same
+
+
 def test_a_title_names_the_most_frequent_sinks():
     given, _ = sinks(("window9", "window13"), (0.2,))
     values = {2: 0.9, 4: 0.9, 6: 0.5}  # y1 and y2 alike
     given["value"] = given["token"].map(values).fillna(0.1).where(given["state"] == "trained", 0.95)
     given.loc[(given["mask"] == "window13") & (given["token"] == 4), "value"] = 0.2
+    given.loc[(given["token"] == 17) & (given["state"] == "trained"), "value"] = 0.99  # which the query alone reads
     title = figures_attention.sinks_of_networks(given, [], [], 0.95, 0.2, 2000).get_label()
-    assert title == "The most frequent attention sink after training is $y_1$ or $y_2$ (w = 9); $y_1$ (w = 13)"
+    assert title == (
+        "Besides the query, the most frequent attention sink after training is $y_1$ or $y_2$ (w = 9); $y_1$ (w = 13)"
+    )
 
 
 def test_no_bar_of_sinks_hides_another():
