@@ -28,6 +28,7 @@ from position_card.models.families import without_double_alibi
 from position_card.probe import capture
 from position_card.probe.forward import recomputing
 from position_card.probe.measurable import exact_products
+from position_card.probe.precision import widened_at_once
 from position_card.probe.streaming import LONG, ROWS
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
@@ -102,7 +103,7 @@ class PassCost:
 
     peak: int  # bytes beside the weights
     operations: int
-    largest: int  # numbers that one module of the model holds as weights
+    widened: int  # weights that one module has in float32 beside its own where it computes so, at most
     streamed: bool  # whether its attention is
 
 
@@ -186,8 +187,7 @@ def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -
         counting,
     ):
         influence_and_loss(model, tokens, min(LOSS_TOKENS, n - 1))
-    largest = max(sum(weight.numel() for weight in part.parameters(recurse=False)) for part in model.modules())
-    return PassCost(counting.peak, counting.operations, largest, streams)
+    return PassCost(counting.peak, counting.operations, max(map(widened_at_once, model.modules())), streams)
 
 
 def without_values(config: PretrainedConfig, precision: str) -> PreTrainedModel:

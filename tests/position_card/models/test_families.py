@@ -93,6 +93,20 @@ def test_the_weights_of_the_head_are_copied_for_no_prompt():
     assert largest(families.prepare_for_measuring(LlamaForCausalLM(config))) <= 500 * 16
 
 
+@pytest.mark.parametrize("prompts", [1, 3])
+def test_what_the_head_reads_has_the_strides_of_a_new_tensor(prompts):
+    """Of one prompt, others count as contiguous, but make torch copy the weights of the head."""
+    seen = {}
+    for name, prepare in {"as it is": lambda model: model, "prepared": families.prepare_for_measuring}.items():
+        model = prepare(small("llama", layers=1)).eval().requires_grad_(False)
+        model.get_output_embeddings().register_forward_pre_hook(
+            lambda _, inputs, name=name: seen.update({name: inputs[0]})
+        )
+        model(torch.zeros(prompts, 4, dtype=torch.int64), logits_to_keep=1, use_cache=False)
+    assert torch.equal(seen["prepared"], seen["as it is"])
+    assert seen["prepared"].stride() == torch.empty(seen["prepared"].shape).stride() != seen["as it is"].stride()
+
+
 class Sizes(TorchDispatchMode):
     """Collects the numbers of elements of all tensors that are made."""
 

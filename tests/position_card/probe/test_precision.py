@@ -8,6 +8,7 @@ import torch
 
 from position_card.measures import recall
 from position_card.measures.replacement import donors, responses
+from position_card.probe import precision
 from position_card.probe.precision import float32_arithmetic
 from tests import small_decoders
 
@@ -44,6 +45,34 @@ def test_finer_weights_stay_as_they_are():
     expected = model(tokens).logits
     with float32_arithmetic(model):
         assert torch.equal(model(tokens).logits, expected)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, 1000])
+def test_a_linear_layer_multiplies_by_blocks_of_its_weights_as_by_all(rows, monkeypatch):
+    layer = torch.nn.Linear(16, 64).bfloat16()
+    inputs = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0))
+    monkeypatch.setattr(precision, "BLOCK", 16 * rows)
+    sizes, of_torch = [], torch.nn.functional.linear
+    monkeypatch.setattr(precision, "linear", lambda x, weight: sizes.append(len(weight)) or of_torch(x, weight))
+    with torch.no_grad(), float32_arithmetic(layer):
+        found = layer(inputs)
+    torch.testing.assert_close(found, copy.deepcopy(layer).float()(inputs), rtol=1e-6, atol=1e-6)
+    assert sum(sizes) == 64
+    assert max(sizes) == min(rows, 64)
+    assert precision.widened_at_once(layer) == min(16 * rows, 16 * 64 + 64)
+    assert layer(inputs.bfloat16()).dtype == torch.bfloat16
+
+
+def test_a_linear_layer_that_another_library_has_changed_keeps_the_change():
+    layer = torch.nn.Linear(4, 3).bfloat16()
+    own = layer.forward
+    layer.forward = lambda inputs: 2 * own(inputs)
+    inputs = torch.ones(1, 4)
+    with torch.no_grad(), float32_arithmetic(layer):
+        found = layer(inputs)
+    torch.testing.assert_close(found, 2 * own(inputs.bfloat16()).float(), rtol=0.02, atol=0.02)
+    assert found.dtype == torch.float32
+    assert layer.forward is not own
 
 
 def recalled(model):
