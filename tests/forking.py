@@ -16,6 +16,7 @@ LIBRARIES = (
     *("accelerate", "datasets", "matplotlib.pyplot", "numba", "pandas", "pyarrow.parquet", "safetensors.torch"),
     *("scipy.optimize", "scipy.stats", "seaborn", "snakemake.script", "tokenizers", "torch.func", "transformers"),
     *(f"transformers.models.{name}.modeling_{name}" for name in ("bloom", "falcon", "llama", "mpt")),
+    "tests.figure_formats",
 )
 forks = get_context("forkserver")
 

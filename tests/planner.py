@@ -1,4 +1,4 @@
-"""Dry runs of Snakemake, which is imported as long as it plans: a process imports it once and forks for each plan.
+"""Dry runs of Snakemake, which takes as long to import as to plan: a process imports it once and forks for each plan.
 
 It reads lines of JSON, each with a folder, arguments, variables of the environment, and a file for what is printed.
 It answers each line with the exit status.
@@ -24,7 +24,7 @@ def dry_run(folder, arguments, environment, printed):
 
 def main():
     """Answer until there is nothing more to read."""
-    import_module("snakemake.cli")
+    import_module("snakemake.cli").get_argument_parser()  # it looks for plugins, once
     for line in sys.stdin:
         process = os.fork()
         if process == 0:

@@ -18,6 +18,7 @@ import yaml
 from filelock import FileLock
 from snakemake.utils import update_config
 
+from position_card.rollout.last_row import last_row
 from tests import graphs
 
 ROOT = Path(__file__).parents[1]
@@ -145,7 +146,9 @@ def fresh(tmp_path_factory):
         text=True,
         check=True,
     ).stdout
-    compiled = ROOT.glob("position_*/**/__pycache__/*.nb?")  # what numba has kept: it takes seconds to compile
+    for window in (None, 2):
+        last_row(4, [0.5], [1.0], window=window)
+    compiled = ROOT.glob("position_*/**/__pycache__/*.nb?")  # what numba has kept of these: it takes seconds to compile
     names = [*listed.splitlines(), *(path.relative_to(ROOT) for path in compiled)]
     for name in filter(lambda name: (ROOT / name).is_file(), names):
         (root / name).parent.mkdir(parents=True, exist_ok=True)

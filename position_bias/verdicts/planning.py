@@ -1,5 +1,6 @@
 """What would decide an undecided claim: how many seeds or documents its open rows need, or why no number does."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -42,13 +43,20 @@ def units_needed(row: Row, open_rows: int, level: float, strict: float) -> Units
     error = (high - low) / 2 / float(t_quantile((1 + level) / 2, n - 1))
     distance = abs(abs((low + high) / 2 - bound) - margin)  # to the nearest edge
     ends = [np.sqrt((n - 1) / chdtri(n - 1, share)) for share in ((1 - SPREADS) / 2, (1 + SPREADS) / 2)]
-    counts = np.arange(2, MOST_UNITS + 1)
-    threshold = t_quantile((1 + strict) / 2, counts - 1)
     fewest = []
     for spread in (ends[0], 1.0, ends[1]):
-        shift = distance / (spread * error * np.sqrt(n)) * np.sqrt(counts)
-        enough = nctdtr(counts - 1, shift, threshold) <= MISSED / open_rows
-        fewest.append(float(counts[enough.argmax()]) if enough.any() else np.inf)
+        effect = distance / (spread * error * np.sqrt(n))
+
+        def enough(units: int, effect: float = effect) -> bool:  # once enough, more of them are, too
+            threshold = t_quantile((1 + strict) / 2, units - 1)
+            return bool(nctdtr(units - 1, effect * np.sqrt(units), threshold) <= MISSED / open_rows)
+
+        last = 2  # doubled, since far beyond what is enough nctdtr knows no answer
+        while last < MOST_UNITS and not enough(last):
+            last = min(2 * last, MOST_UNITS)
+        counts = range(2, last + 1)
+        first = bisect_left(counts, True, key=enough)
+        fewest.append(float(counts[first]) if first < len(counts) else np.inf)
     return UnitsNeeded(*fewest)
 
 

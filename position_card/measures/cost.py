@@ -10,7 +10,7 @@ import time
 import weakref
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -107,16 +107,20 @@ class PassCost:
     streamed: bool  # whether its attention is
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DecoderSize:
-    """A decoder's numbers: parameters, layers, heads, width of the residual stream, tokens it knows."""
+    """A decoder's numbers: parameters, layers, heads, width of the residual stream, tokens it knows.
+
+    Two are equal where their configurations are, and passes of equal ones are counted once.
+    """
 
     parameters: int
     layers: int
     heads: int
     width: int
     vocabulary: int
-    config: PretrainedConfig = field(repr=False)
+    config: PretrainedConfig = field(repr=False, compare=False)
+    json: str = field(repr=False)  # the configuration, of which it is enough to compare this
 
     @property
     def facts(self) -> dict[str, int]:
@@ -216,16 +220,17 @@ def decoder_size(parameters: int, config: PretrainedConfig) -> DecoderSize:
     """Return the size of a model with so many parameters and the configuration `config` of `transformers`."""
     text = config.get_text_config()
     shape = text.num_hidden_layers, text.num_attention_heads, text.hidden_size, text.vocab_size
-    return DecoderSize(parameters, *shape, config)
+    return DecoderSize(parameters, *shape, config, config.to_json_string())
 
 
+@cache
 def operations_per_second(device: str, precision: str, *, single_token: bool = False) -> float:
     """Return how many operations a second a device does in passes through a model.
 
     That is seen at matrices of the size that models have. They are multiplied as measuring does, which on some
     processors is more than twice as fast as by default; a pass takes BESIDE_PRODUCTS times as long as its products.
     For one token at a time (`single_token`) it is a row and a matrix which no cache of a processor holds, as weights
-    are read then, and all that takes time.
+    are read then, and all that takes time. Each is tried once a process.
     """
     kind: dict[str, Any] = {"dtype": getattr(torch, precision), "device": device}
     rows, columns, width = (1, 16_384, 2048) if single_token else (512, 512, 1024)

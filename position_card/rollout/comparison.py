@@ -4,8 +4,9 @@ Prompts are resampled. `structural` has its names here: (d) is the measured infl
 the measured mean attention.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -128,17 +129,15 @@ def tabulate(
         point, resampled = (variant.profiles(of_prompts) for of_prompts in weights.values())
         low, high = statistics.percentile_interval(resampled, level)
         curve = {"position": np.arange(point.shape[1]), "value": point[0], "low": low, "high": high}
-        curves.append(_with_labels(curve, variant))
+        curves.append(_rows(curve, variant))
         for first_replicate, profiles in zip(weights, (point, resampled), strict=True):
             reference = influence.get(first_replicate)
             for name, value in _statistics(profiles, reference, shape).items():
                 replicate = np.arange(first_replicate, first_replicate + len(weights[first_replicate]))
                 values_by_replicate = np.broadcast_to(value, len(replicate))
-                values.append(
-                    _with_labels({"statistic": name, "replicate": replicate, "value": values_by_replicate}, variant)
-                )
+                values.append(_rows({"statistic": name, "replicate": replicate, "value": values_by_replicate}, variant))
             influence.setdefault(first_replicate, profiles)
-    return pd.concat(curves, ignore_index=True), pd.concat(values, ignore_index=True)
+    return _table(curves), _table(values)
 
 
 def summary(values: pd.DataFrame, level: float) -> pd.DataFrame:
@@ -175,5 +174,15 @@ def depth_trends(mixing: Mapping[str, Floats], weights: Mapping[int, Array]) -> 
     return pd.concat(trends)
 
 
-def _with_labels(columns: Mapping[str, object], variant: ProfileVariant) -> pd.DataFrame:
-    return pd.DataFrame({"estimator": variant.estimator, "variant": variant.name, **columns})
+def _rows(columns: Mapping[str, str | NDArray[Any]], variant: ProfileVariant) -> dict[str, NDArray[Any]]:
+    """Return columns of equal lengths, those of a variant's labels first; a text stands in every row."""
+    rows = len(columns["value"])
+    columns = {"estimator": variant.estimator, "variant": variant.name, **columns}
+    return {
+        name: np.full(rows, column, object) if isinstance(column, str) else column for name, column in columns.items()
+    }
+
+
+def _table(parts: Sequence[Mapping[str, NDArray[Any]]]) -> pd.DataFrame:
+    """Join rows once: a table of each part would take a millisecond, and there are hundreds."""
+    return pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
