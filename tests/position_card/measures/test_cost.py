@@ -200,6 +200,7 @@ def test_the_speed_is_that_of_products_as_measuring_multiplies(monkeypatch):
     setting, precisions = torch.backends.mkldnn.matmul, []
     before = setting.fp32_precision
     monkeypatch.setattr(devices, "multiply_by_onednn", lambda: precisions.append(setting.fp32_precision))
+    cost.operations_per_second.cache_clear()
     assert cost.operations_per_second("cpu", "float32") > 0
     assert precisions == ["ieee"]
     assert setting.fp32_precision == before
