@@ -13,16 +13,16 @@ among them: it refuses what CUDA refuses, and notes that a result lies where its
 What cannot be seen here is what only a GPU has: its kernels and their rounding, its memory and its speed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from position_bias.small_networks import repeated
 
@@ -34,13 +34,29 @@ WITH_NUMBER = {"fill_", "masked_fill", "masked_fill_", "_foreach_mul_", *INDEXIN
 def place_of(tensor: Tensor) -> torch.device:
     """Return the device that a tensor is said to be on."""
     with torch._C.DisableTorchFunction():
-        return tensor.device if tensor.is_meta else vars(tensor.untyped_storage()).get("place", CPU)
+        return _noted(tensor)
+
+
+def _noted(tensor: Tensor) -> torch.device:
+    return tensor.device if tensor.is_meta else vars(tensor.untyped_storage()).get("place", CPU)
+
+
+def _tensors_in(values: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
+    """Add the tensors among arguments or results to those found. It is called at every operation, and must be quick."""
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            _tensors_in(value, found)
+        elif isinstance(value, dict):
+            _tensors_in(value.values(), found)
+    return found
 
 
 def _put(made, place):
     """Say that all tensors among what was made lie in a place."""
-    for tensor in tree_leaves(made):
-        if isinstance(tensor, Tensor) and not tensor.is_meta:
+    for tensor in _tensors_in((made,), []):
+        if not tensor.is_meta:
             tensor.untyped_storage().place = place
     return made
 
@@ -118,28 +134,34 @@ class _Calls(TorchFunctionMode):
         kwargs = kwargs or {}
         if answer := ANSWERS.get(func):
             return answer(*args, **kwargs)
-        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        asked = kwargs.get("device")
+        asked, operands = kwargs.get("device"), _tensors_in((args, kwargs), [])
         place = _place(asked) if asked is not None else place_of(operands[0]) if operands else CPU
         if asked is not None and place.type == "cuda":
             kwargs = {**kwargs, "device": CPU}
         generator = kwargs.get("generator")
         if generator is not None and generator.device.type != place.type:
             raise RuntimeError(f"Expected a {place.type!r} device type for generator but found {generator.device!r}")
-        with mock.patch.object(_Calls, "place", place):
+        around, _Calls.place = _Calls.place, place
+        try:
             made = func(*args, **kwargs)
+        finally:
+            _Calls.place = around
         return _put(made, place) if asked is not None else made
 
 
 class _Operations(TorchDispatchMode):
     """Every operation that torch carries out."""
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # nothing is compiled here, and what keeps a compiler away takes time at every operation
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         with torch._C.DisableTorchFunction():
             place = _computed_in(func, args, kwargs or {})
             made = func(*args, **(kwargs or {}))
-            for tensor in tree_leaves(made):
-                if isinstance(tensor, Tensor) and not tensor.is_meta:
+            for tensor in _tensors_in((made,), []):
+                if not tensor.is_meta:
                     vars(tensor.untyped_storage()).setdefault("place", place)
             return made
 
@@ -147,19 +169,19 @@ class _Operations(TorchDispatchMode):
 def _computed_in(func, args, kwargs):
     """Where an operation works. Raises RuntimeError where its operands lie apart, as CUDA does."""
     name = func.overloadpacket.__name__
-    operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    operands = _tensors_in((args, kwargs), [])
     if not operands or name == "lift_fresh":  # what was made of numbers of Python
         return _Calls.place
-    first = place_of(operands[0])
-    if name == "copy_":
+    first, *others = map(_noted, operands)
+    if name == "copy_" or others.count(first) == len(others):
         return first
-    indices = tree_leaves(args[1]) if name in INDEXING and first != CPU else ()
+    indices = _tensors_in((args[1],), []) if name in INDEXING and first != CPU else ()
     numbers = name in WITH_NUMBER or torch.Tag.pointwise in func.tags
     written = args[0] if func._schema.is_mutable else None
     places = {
         place
         for operand in operands
-        if (place := place_of(operand)) != CPU
+        if (place := _noted(operand)) != CPU
         or operand is written
         or not ((numbers and operand.dim() == 0) or any(operand is index for index in indices))
     }
