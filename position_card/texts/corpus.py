@@ -5,17 +5,20 @@ of the papers. Their text varies with the installed versions, so `write` records
 """
 
 import ast
+import gc
 import hashlib
 import importlib.metadata
 import importlib.util
 import json
 import platform
 import re
+import string
 import sys
 import sysconfig
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,7 +151,8 @@ def documentation(tree: ast.Module) -> Iterator[str]:
     for node in _statements(tree):
         match node:
             case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield ast.get_docstring(node) or ""
+                if docstring := ast.get_docstring(node):
+                    yield docstring
             case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call) if _adds_documentation(call):
                 strings = (part.value for part in ast.walk(call) if isinstance(part, ast.Constant))
                 yield from (textwrap.dedent(string) for string in strings if isinstance(string, str))
@@ -157,9 +161,12 @@ def documentation(tree: ast.Module) -> Iterator[str]:
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
     """Yield `node` and the statements below it. Expressions, most of a tree, are not entered: no docstring is there."""
     yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+    for part in PARTS:
+        for child in getattr(node, part, ()):
             yield from _statements(child)
+
+
+PARTS = ("body", "handlers", "orelse", "finalbody", "cases")  # of statements, in the order of a file
 
 
 def _adds_documentation(call: ast.Call) -> bool:
@@ -172,9 +179,21 @@ def _adds_documentation(call: ast.Call) -> bool:
 
 
 def _parse(path: Path) -> ast.Module:
-    with warnings.catch_warnings():  # an invalid escape in somebody else's source is not our user's concern
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(), _no_collection():
+        warnings.simplefilter("ignore")  # an invalid escape in somebody else's source is not our user's concern
         return ast.parse(path.read_bytes())  # bytes: the parser then honours the declared encoding
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Let Python look for no cycles: a tree has none, and looking through it as it grows takes longer than parsing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _standard_library() -> Path:
@@ -231,8 +250,9 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 def _without_markup(text: str) -> str:
     """Strip reStructuredText markup and template fields; keep the words."""
-    for pattern, words in MARKUP:
-        text = pattern.sub(words, text)
+    if MARKED.search(text):
+        for pattern, words in MARKUP:
+            text = pattern.sub(words, text)
     return " ".join(text.split())
 
 
@@ -249,17 +269,20 @@ MARKUP = tuple(
     )
 )
 
+MARKED = re.compile(r"[`*\[%{]|::")  # in every text that one of these patterns finds something in
+
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
-ORDINARY = frozenset(" .,;:!?'\u2019\"()-")
+ORDINARY = dict.fromkeys(map(ord, string.ascii_letters + " .,;:!?'\u2019\"()-"))
 
 
 def _reads_as_prose(text: str) -> bool:
     """Say whether a paragraph has enough words, letters and lower case to be prose."""
     words = WORD.findall(text)
-    ordinary = sum(character.isalpha() or character in ORDINARY for character in text)
+    if len(words) < 8 or not text.isprintable():  # control characters, halves of surrogate pairs
+        return False
+    others = sum(not character.isalpha() for character in text.translate(ORDINARY))
     lower = sum(word.islower() for word in words)  # lists of names and signatures have few
-    enough = len(words) >= 8 and ordinary >= 0.93 * len(text) and lower >= 0.6 * len(words)
-    return enough and text.isprintable()  # no control characters, no halves of surrogate pairs
+    return len(text) - others >= 0.93 * len(text) and lower >= 0.6 * len(words)
 
 
 # Each paragraph once, each document on one side

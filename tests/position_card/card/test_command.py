@@ -340,9 +340,10 @@ def test_the_card_of_a_hub_model_is_kept_at_its_commit(here):
 
 def test_without_a_network_a_hub_id_ends_within_ten_seconds(tmp_path):
     nobody = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    (tmp_path / "text.txt").write_text("a text that takes no time")
     began = os.times().children_user
     ended = subprocess.run(
-        [sys.executable, "-m", "position_card", "someone/some-model"],
+        [sys.executable, "-m", "position_card", "someone/some-model", "--text", "text.txt"],
         cwd=tmp_path, env=nobody, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 1
