@@ -17,18 +17,27 @@ class Ended(NamedTuple):
     said: str
 
 
-def _run(work, given, file):
+def _run(work, given, writing):
     torch.set_num_threads(1)  # threads of this process are not there in a fork, which would wait for them
-    with open(file, "w", buffering=1) as streams:
-        for stream in (1, 2):
-            os.dup2(streams.fileno(), stream)
-        sys.stdout = sys.stderr = streams
-        work(*given)
+    for stream in (1, 2):
+        os.dup2(writing, stream)
+    sys.stdout = sys.stderr = os.fdopen(writing, "w", buffering=1)
+    work(*given)
 
 
-def run(work, *given, file):
-    """Return how `work(*given)` ends in a fork, whose streams go to a file."""
-    process = forks.Process(target=_run, args=(work, given, file))
+def start(work, *given):
+    """Start a fork that does `work(*given)`; returns its process, and the file that its streams are read from."""
+    reading, writing = os.pipe()
+    process = forks.Process(target=_run, args=(work, given, writing))
     process.start()
+    os.close(writing)
+    return process, os.fdopen(reading)
+
+
+def run(work, *given):
+    """Return how `work(*given)` ends in a fork."""
+    process, said = start(work, *given)
+    with said:
+        words = said.read()
     process.join()
-    return Ended(process.exitcode, file.read_text())
+    return Ended(process.exitcode, words)

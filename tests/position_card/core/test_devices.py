@@ -1,13 +1,13 @@
 import os
-import subprocess
-import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 import torch
 
 from position_card.core import devices
+from tests import forked
 from tests.refusals import refused
 
 
@@ -59,42 +59,38 @@ def test_a_job_does_not_start_on_fewer_gpus_than_it_needs(monkeypatch, slurm, gp
         pass
 
 
-HOLD = """
-import os, sys, time
-from pathlib import Path
-from position_card.core import devices
-devices.LOCKS = Path(sys.argv[2])
-with devices.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
-    print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
-    time.sleep(60)
-"""
+def hold(gpus, visible, locks):
+    """Hold GPUs, say which, and sleep."""
+    os.environ.pop("SLURM_JOB_ID", None)
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible
+    devices.LOCKS = locks
+    with devices.device("cuda", gpus, poll_seconds=0.01):
+        print(os.environ["CUDA_VISIBLE_DEVICES"])
+        time.sleep(60)
 
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a process that holds GPUs, says which, and sleeps."""
-    environment = {**os.environ}
-    environment.pop("SLURM_JOB_ID", None)
+    """Start a process that holds GPUs; returns it, and what it says."""
     started = []
 
-    def hold(gpus=1, visible="4,5", **others):
-        command = [sys.executable, "-c", HOLD, str(gpus), str(tmp_path / "locks")]
-        of_it = {**environment, **others, "CUDA_VISIBLE_DEVICES": visible}
-        started.append(subprocess.Popen(command, env=of_it, stdout=subprocess.PIPE, text=True))
+    def holding(gpus, visible):
+        started.append(forked.start(hold, gpus, visible, tmp_path / "locks"))
         return started[-1]
 
-    yield hold
-    for process in started:
+    yield holding
+    for process, said in started:
         process.kill()
-        process.communicate()
+        process.join()
+        said.close()
 
 
-def listen(process):
+def listen(stream):
     """What a process says first, once it has said it."""
     heard, said = [], threading.Event()
 
     def read():
-        heard.append(process.stdout.readline().strip())
+        heard.append(stream.readline().strip())
         said.set()
 
     threading.Thread(target=read, daemon=True).start()
@@ -102,11 +98,11 @@ def listen(process):
 
 
 def test_a_job_for_two_gpus_holds_none_while_it_waits(start):
-    first = start(2, "4,5,6")
-    assert first.stdout.readline().strip() == "4,5"
-    second, said = listen(start(2, "4,5,6"))
+    first, of_first = start(2, "4,5,6")
+    assert of_first.readline().strip() == "4,5"
+    second, said = listen(start(2, "4,5,6")[1])
     assert not said.wait(2)  # one is free
-    assert start(1, "4,5,6").stdout.readline().strip() == "6"
+    assert start(1, "4,5,6")[1].readline().strip() == "6"
     assert not said.is_set()
     first.kill()
     assert said.wait(20)

@@ -5,26 +5,22 @@ import signal
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 
 from position_card.core import runtime
-
-ROOT = Path(__file__).parents[3]
+from tests import forked
 
 
 def job_that(does, log):
-    """A process with a job of one line."""
-    program = f"from position_card.core import runtime\nwith runtime.job({str(log)!r}):\n    {does}\n"
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    """How a process with a job of one line ends."""
+    return forked.run(exec, f"from position_card.core import runtime\nwith runtime.job({str(log)!r}):\n    {does}\n")
 
 
 def test_an_input_error_ends_a_job_with_its_one_line(tmp_path):
     fails = "raise runtime.InputError('config: steps = 0 is too small; give at least 1')"
     ended = job_that(fails, tmp_path / "log")
-    assert ended.returncode == 1
-    assert ended.stderr == "error: config: steps = 0 is too small; give at least 1\n"
+    assert ended == (1, "error: config: steps = 0 is too small; give at least 1\n")
     assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
 
 
@@ -47,8 +43,7 @@ def test_an_input_error_is_one_line_whatever_it_names():
 )
 def test_memory_that_is_too_small_ends_a_job_in_one_line(tmp_path, does, logged):
     ended = job_that(does, tmp_path / "log")
-    assert ended.returncode == 1
-    assert ended.stderr == "error: out of memory; run fewer jobs at once (--cores), or on a machine that has more\n"
+    assert ended == (1, "error: out of memory; run fewer jobs at once (--cores), or on a machine that has more\n")
     assert logged in (tmp_path / "log").read_text()
 
 
@@ -141,24 +136,21 @@ def held(path):
 KINDS = [runtime.whole_file, runtime.whole_directory]
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from position_card.core import runtime
-sys.path.insert(0, sys.argv[1])
-from tests.position_card.core.test_runtime import fill
-for _ in range(150):
-    with getattr(runtime, sys.argv[2])(sys.argv[3]) as partial:
-        fill(partial, sys.argv[4])
-"""
+def write_often(whole, path, word):
+    for _ in range(150):
+        with whole(path) as partial:
+            fill(partial, word)
 
 
 @pytest.mark.parametrize("whole", KINDS)
 def test_processes_that_write_one_name_together_all_end_whole(whole, tmp_path):
     path = tmp_path / "out"
-    command = [sys.executable, "-c", WRITER, str(ROOT), whole.__name__, str(path)]
-    writers = [subprocess.Popen([*command, word]) for word in ("first", "second")]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    writers = [forked.start(write_often, whole, path, word) for word in ("first", "second")]
+    for process, said in writers:
+        with said:
+            assert said.read() == ""
+        process.join(60)
+        assert process.exitcode == 0
     assert held(path) in ({"first"}, {"second"})
     assert os.listdir(tmp_path) == ["out"]
 
@@ -199,13 +191,13 @@ def ended_process(left):
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's; elsewhere nothing is changed")
 @pytest.mark.parametrize(("megabytes", "kept"), [(16, True), (64, False)])
 def test_freed_blocks_but_the_largest_are_kept(megabytes, kept):
-    """Page faults of taking eight blocks at once, eight times: with the C library's defaults, every time anew."""
+    """Page faults of taking four blocks at once, three times: with the C library's defaults, every time anew."""
     program = (
         "import resource, sys; from position_card.core import runtime; import numpy as np\n"
         "if sys.argv[1] == 'keep': runtime.keep_freed_memory()\n"
-        f"def take(): [np.ones({megabytes} * 2**17) for _ in range(8)]\n"
+        f"def take(): [np.ones({megabytes} * 2**17) for _ in range(4)]\n"
         "take(); before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
-        "for _ in range(8): take()\n"
+        "for _ in range(3): take()\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)\n"
     )
     faults = {

@@ -3,8 +3,6 @@
 import json
 import resource
 import shutil
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from position_card.core import artifacts, checkpoint, runtime
 from position_card.core.artifacts import UnusableError
 from position_card.core.checkpoint import State
 from position_card.drawing import style
+from tests import forked
 from tests.refusals import refused
 
 COLUMNS = ["model", "position", "value"]
@@ -214,15 +213,11 @@ def test_without_room_a_job_ends_in_one_line(tmp_path):
     for path in older:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("older")
-    program = "import runpy, sys; runpy.run_path(sys.argv[1])['write_on_a_full_disk'](sys.argv[2])"
-    ended = subprocess.run(
-        [sys.executable, "-c", program, __file__, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    for line, name in zip(ended.stdout.splitlines(), WRITERS, strict=True):
+    ended = forked.run(write_on_a_full_disk, tmp_path)
+    assert ended.status == 0, ended.said
+    for line, name in zip(ended.said.splitlines(), WRITERS, strict=True):
         assert line.startswith(f"error: {out / name} ")
         assert "File too large" in line
-    assert ended.stderr == ""
     assert {path.read_text() for path in older} == {"older"}
     assert sorted(path.name for path in out.iterdir()) == sorted(WRITERS)
 
