@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import gguf
+import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -510,7 +511,7 @@ def _parsed_once() -> Iterator[None]:
 
     def reader(file: str) -> gguf.GGUFReader:
         status = os.stat(file)
-        return _reader(read, file, status.st_mtime_ns, status.st_size)
+        return _reader(file, status.st_mtime_ns, status.st_size)
 
     gguf.get_tensor_name_map, gguf.GGUFReader = cache(name_map), reader  # type: ignore[assignment,misc]
     try:
@@ -519,9 +520,21 @@ def _parsed_once() -> Iterator[None]:
         gguf.get_tensor_name_map, gguf.GGUFReader = name_map, read  # type: ignore[misc]
 
 
+class PlainReader(gguf.GGUFReader):
+    """A reader of GGUF files whose parts are plain arrays, since each number of a memmap is taken by code in Python."""
+
+    @property
+    def data(self) -> Any:
+        return self._data
+
+    @data.setter
+    def data(self, mapped: Any) -> None:
+        self._data = np.asarray(mapped)  # still of the file
+
+
 @lru_cache(maxsize=1)
-def _reader(read: type[gguf.GGUFReader], file: str, _changed: int, _size: int) -> gguf.GGUFReader:
-    return read(file)
+def _reader(file: str, _changed: int, _size: int) -> gguf.GGUFReader:
+    return PlainReader(file)
 
 
 def _unrotated(_module: nn.Module, _args: Any, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

@@ -81,9 +81,9 @@ def test_the_header_tells_shapes_and_types(tmp_path):
 def test_a_file_is_parsed_once_until_it_changes(tmp_path, monkeypatch):
     """By the library, which bounds what it reads, and by transformers."""
     ours, own = [], opening.gguf_header.gguf_files
-    theirs, reader = [], gguf.GGUFReader
+    theirs, read = [], gguf.GGUFReader.__init__
     monkeypatch.setattr(opening.gguf_header, "gguf_files", lambda file: ours.append(file) or own(file))
-    monkeypatch.setattr(gguf, "GGUFReader", lambda file: theirs.append(file) or reader(file))
+    monkeypatch.setattr(gguf.GGUFReader, "__init__", lambda reader, file: theirs.append(file) or read(reader, file))
     for times, vocabulary in enumerate((64, 80), start=1):
         file = write(tmp_path / "small.gguf", small("llama", vocab_size=vocabulary), "llama")
         config = opening.require_decoder(file)
