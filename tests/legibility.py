@@ -85,14 +85,15 @@ def faults_of_files(figure: Figure, *paths: Path) -> list[str]:
     """Save a figure, and say what cannot be read in a file of it, or stands elsewhere than in the first one."""
     witness = Witness(figure)
     style.save(figure, *paths)
-    _, _, first, *others = witness.sights  # the first two are drawn to lay the figure out
+    first, *others = witness.sights
     apart = [f"unlike in {paths[0].suffix}, {text}" for sight in others for text in differences(first, sight)]
     return list(dict.fromkeys([*apart, *(fault for sight in (first, *others) for fault in faults(sight))]))
 
 
 def drawn(figure: Figure) -> Sight:
-    """What a figure shows on a screen. It is drawn twice, since ticks follow the size of their panel."""
-    figure.draw_without_rendering()
+    """What a figure shows on a screen. It is laid out twice, since ticks follow the size of their panel."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
     figure.draw_without_rendering()
     return seen(figure, figure.canvas.get_renderer())  # type: ignore[attr-defined]
 

@@ -25,6 +25,7 @@ def dry_run(folder, arguments, environment, printed):
 def main():
     """Answer until there is nothing more to read."""
     import_module("snakemake.cli").get_argument_parser()  # it looks for plugins, once
+    import_module("smart_open")  # and every plan opens files of configuration by it
     for line in sys.stdin:
         process = os.fork()
         if process == 0:

@@ -6,6 +6,7 @@ colours. Numbers, such as depths, take shades of one scale: the larger, the dark
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -167,6 +168,7 @@ def side_by_side(looks: Mapping[Any, Look], step: float) -> list[tuple[Any, Look
     return [(name, look, (index - middle) * step) for index, (name, look) in enumerate(looks.items())]
 
 
+@cache
 def width(text: str, points: float = TYPE) -> float:
     """Return how many inches a text takes in the type of a figure."""
     across, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=points), ismath="$" in text)

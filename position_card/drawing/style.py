@@ -10,7 +10,6 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 from position_card.core.runtime import whole_file
 from position_card.drawing import shown
@@ -82,14 +81,15 @@ def save(figure: Figure, *paths: str | Path, run_scale: str = "") -> None:
     """
     if "savefig.bbox" in _SETTINGS:
         _turn_labels(figure)
-    _lay_out(figure)
-    words = describe(figure)
-    for path in map(Path, paths):
-        with whole_file(path) as partial:
-            metadata = _metadata(str(figure.get_label()), words, path.suffix)
-            if path.suffix == ".png" and (names := shown.names_in(figure, run_scale)):
-                metadata[shown.KEY] = "; ".join(names)
-            figure.savefig(partial, metadata=metadata)
+    with mpl.rc_context({"figure.constrained_layout.use": False}):  # else savefig lays a figure without engine out
+        _lay_out(figure)
+        words = describe(figure)
+        for path in map(Path, paths):
+            with whole_file(path) as partial:
+                metadata = _metadata(str(figure.get_label()), words, path.suffix)
+                if path.suffix == ".png" and (names := shown.names_in(figure, run_scale)):
+                    metadata[shown.KEY] = "; ".join(names)
+                figure.savefig(partial, metadata=metadata)
 
 
 def _metadata(title: str, words: str, suffix: str) -> dict[str, str | None]:
@@ -119,12 +119,12 @@ def _lay_out(figure: Figure) -> None:
     that the last digits vary from run to run, and names in SVG files are made from all digits.
     """
     engine = figure.get_layout_engine()
-    figure.draw_without_rendering()
     if engine is None:
-        figure.set_layout_engine(PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True))
+        figure.draw_without_rendering()
     else:
-        figure.draw_without_rendering()  # again, since ticks follow the size of their panel
-        figure.set_layout_engine("none")  # a place holder: where there is none, savefig brings back the default
+        engine.execute(figure)
+        engine.execute(figure)  # again, since ticks follow the size of their panel
+        figure.set_layout_engine(None)
     for part in figure.subfigs:
         part.bbox_relative.set_points(np.round(part.bbox_relative.get_points(), 6))
     for axes in figure.axes:
