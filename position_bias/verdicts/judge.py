@@ -212,6 +212,8 @@ def _values_of_new_units(values: pd.Series, units: Sequence[pd.Series]) -> tuple
     Otherwise return all values, and how many of them had been seen. `units` says of each network that is compared, unit
     by unit, whether its result was known before the prediction was written. The unit is the last level of the index.
     """
+    if not units:
+        return values, 0
     marks = [of_network.reindex(values.index, fill_value=False) for of_network in units]
     seen_values = np.logical_or.reduce(marks) & values.notna()
     of_unit = values.index.get_level_values(-1)

@@ -120,18 +120,18 @@ def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_mem
 
     monkeypatch.setattr(sinks, "PART", 4)
     monkeypatch.setattr(sequences, "novel", spy)
-    table, means, examples = measured(residual=residual, task=task)
+    table, means, examples = measured(residual=residual, task=task, count=6)
     weights = trained_weights(MEMBERS)
     assert means.shape == examples.shape == (len(MEMBERS), DEPTH, T, T)
     omegas = ["training", "fresh"] if task is FIXED else ["none"]
     assert set(drawn) == set(itertools.product(SEEDS, omegas))
     items = torch.cat([part.items[0].flatten(1) for parts in drawn.values() for part in parts.values()])
-    assert len(items.unique(dim=0)) == len(items) == len(SEEDS) * len(omegas) * COUNT  # no sequence comes twice
+    assert len(items.unique(dim=0)) == len(items) == len(SEEDS) * len(omegas) * 6  # no sequence comes twice
     of_all = table[~table["state"].str.endswith(LATER)]
     assert len(of_all) == len(omegas) * (2 * len(MEMBERS) + len(KINDS)) * len(TAUS) * T  # trained, untrained, nulls
     for (index, member), omega in itertools.product(enumerate(MEMBERS), omegas):
         parts = [sequences.plain_set(part)[0][0] for part in drawn[member.seed, omega].values()]
-        assert [len(part) for part in parts] == [4, 4, 3]
+        assert [len(part) for part in parts] == [4, 2]
         tokens = torch.cat(parts).double()
         own = {name: value[index].double() for name, value in weights.items()}
         maps = np.stack([textbook(own, member.network, DEPTH, residual, one)[1].numpy() for one in tokens])

@@ -175,7 +175,10 @@ def scale_free_checks():
     }
 
 
-@pytest.fixture(scope="module", params=SCALES)
+LONGER = pytest.mark.all("the statistics of the default scale, with more networks")
+
+
+@pytest.fixture(scope="module", params=["default", "test", pytest.param("paper", marks=LONGER)])
 def scale(request):
     return request.param
 
