@@ -62,7 +62,7 @@ FORMS: Mapping[str, Callable[[float], float]] = {
 }
 REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA, NOT_COUNTED = (
     "Reproduced",
-    "Reproduced in part: in most cases, or at a smaller scale than the paper's",
+    "Reproduced in part: most comparisons are as claimed, or the scale is smaller than the paper's",
     "Not reproduced",
     "Open",
     "No test yet",
@@ -72,7 +72,7 @@ REPRODUCED, IN_PART, NOT, LEFT_OPEN, UNTESTED, ERRATA, NOT_COUNTED = (
 PROVED = "No counterexample to what the paper proves"  # these two are reproduced as well
 OF_ITS_OWN = "Consistent with the paper's own numbers"
 NOT_RUN = "Not run at the paper's scale"
-WITHOUT_CLAIM = "Said by the paper, and by no claim here"
+WITHOUT_CLAIM = "What the paper says and no claim here tests"
 GROUPS: dict[str, str] = {rule.HOLDS: REPRODUCED, rule.FAILS: NOT, rule.NO_EFFECT: NOT, rule.UNDECIDED: LEFT_OPEN}
 RELEASED = re.compile(", released (code|numbers)$")  # items that compare what the authors released with their text
 PUBLISHED_ONLY = re.compile(", (printed|drawn)$")  # items whose numbers are all the authors' own
@@ -294,7 +294,7 @@ def outcome(row: Mapping[Any, Any]) -> str:
 
 
 def signed_group(row: Mapping[Any, Any]) -> str:
-    """The group of a claim in the list to sign: `outcome`, with what is reproduced told apart by what shows it."""
+    """The group of a claim in the list of verdicts: `outcome`, with what is reproduced told apart by what shows it."""
     if row["doubted"]:
         return NOT_COUNTED
     if (group := outcome(row)) == REPRODUCED and row["kind"] == "theory":

@@ -47,7 +47,7 @@ def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: st
 
     The `remedy` is what may help where no answer is right.
     """
-    accuracy = f"({share(ratios.right)} of the answers are right)"
+    accuracy = f"({share(ratios.right)} right over all places)"
     if not ratios.ever_right:
         return f"This model answers none of these with or without documents: {told_by} cannot tell{remedy}."
     if ratios.alone.low < ANSWER_RATIO:
@@ -83,10 +83,12 @@ def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: st
             f"Don't put key documents {worst}: the answer's probability is {times(ends[worst])} that in the middle "
             f"{accuracy}."
         )
-    sample_size = ratios.sample_size if ratios.sample_size > ratios.records else ratios.sample_size_for_little
+    sample_size, factor = ratios.sample_size, SAMPLE_RATIO
+    if sample_size <= ratios.records:
+        sample_size, factor = ratios.sample_size_for_little, MARGIN
     return (
         f"Undecided: first is {times(ratios.first)} and last {times(ratios.last)} the middle; "
-        f"{more(sample_size, ratios.records)} {accuracy}."
+        f"{more(sample_size, ratios.records, factor)} {accuracy}."
     )
 
 
@@ -111,7 +113,7 @@ def decide_on_options(shares: OptionShares) -> str:
         )
     return (
         f"Undecided: place {shares.names[place]} is chosen most, in {percent(favourite)} of the orders, where "
-        f"{share(even)} is even; {more(shares.sample_size, shares.records)}; {consistency}."
+        f"{share(even)} is even; {more(shares.sample_size, shares.records, SAMPLE_RATIO)}; {consistency}."
     )
 
 
@@ -131,6 +133,6 @@ def percent(interval: Interval) -> str:
     return f"{100 * interval.value:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def more(sample_size: int, records: int) -> str:
-    """Say how many records are missing."""
-    return f"about {max(1, sample_size - records):,} more records would tell"
+def more(sample_size: int, records: int, factor: float) -> str:
+    """Say how many records are missing until a place that matters by a factor would be told from one that does not."""
+    return f"about {max(1, sample_size - records):,} more records would show a factor of {factor:g}"

@@ -118,9 +118,9 @@ def test_every_figure_of_the_papers_is_on_a_page_as_an_image():
     assert max(path.stat().st_size for path in papers.IMAGES.glob("*/small/*.png")) < 20_000
 
 
-def test_what_is_signed_counts_every_claim_once():
+def test_the_list_of_verdicts_has_every_claim_once():
     for name in NAMES:
-        _, _, signed = TEXTS[name].partition("## To sign")
+        _, _, signed = TEXTS[name].partition("## All verdicts in one list")
         listed = re.findall(r"\]\(#([\w-]+)\)", signed)
         claims = [claim for claim, *_ in ROW.findall(TEXTS[name])]
         assert sorted(claim for claim in listed if claim in claims) == sorted(claims)

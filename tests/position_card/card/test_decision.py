@@ -80,14 +80,14 @@ def test_the_other_end_is_named_where_it_is_like_the_better_or_worse_than_the_mi
 
 
 def test_how_many_records_are_missing_is_told():
-    assert "about 50 more records would tell" in decided()
-    assert "about 460 more records would tell" in decided(sample_size=40)
+    assert "about 50 more records would show a factor of 1.25" in decided()
+    assert "about 460 more records would show a factor of 1.1" in decided(sample_size=40)
     assert "about 1 more" in decided(sample_size=10, sample_size_for_little=20)
 
 
 def test_how_many_answers_are_right_is_told():
     for changes in ({}, {"first": Interval(2.0, 1.5, 2.5)}, {"last": Interval(0.7, 0.5, 0.9)}, {"best": NONE}):
-        assert "(36 % of the answers are right)" in decided(**changes)
+        assert "(36 % right over all places)" in decided(**changes)
 
 
 @pytest.mark.parametrize(
