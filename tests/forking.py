@@ -11,6 +11,8 @@ import runpy
 import subprocess
 import sys
 from multiprocessing import get_context
+from multiprocessing.connection import wait
+from threading import Lock
 
 LIBRARIES = (
     *("accelerate", "datasets", "matplotlib.pyplot", "numba", "pandas", "pyarrow.parquet", "safetensors.torch"),
@@ -19,6 +21,7 @@ LIBRARIES = (
     "tests.figure_formats",
 )
 forks = get_context("forkserver")
+status_of_forks = Lock()  # one thread at a time reads how a fork ended: to start one reads it of those before
 
 
 def run(script, folder, threads, environment):
@@ -38,8 +41,11 @@ def execute(script, file, edit=False):
     from snakemake.benchmark import benchmarked
 
     process = forks.Process(target=run, args=(file, os.getcwd(), script.threads, dict(os.environ)))
-    process.start()
+    with status_of_forks:
+        process.start()
     with benchmarked(process.pid, script.bench_record):
+        wait([process.sentinel])
+    with status_of_forks:
         process.join()
     if process.exitcode:
         raise subprocess.CalledProcessError(process.exitcode, f"python {file}")

@@ -4,6 +4,7 @@ It reads lines of JSON, each with a folder, arguments, variables of the environm
 It answers each line with the exit status.
 """
 
+import gc
 import json
 import os
 import sys
@@ -26,6 +27,7 @@ def main():
     """Answer until there is nothing more to read."""
     import_module("snakemake.cli").get_argument_parser()  # it looks for plugins, once
     import_module("smart_open")  # and every plan opens files of configuration by it
+    gc.freeze()  # else each fork looks for what is free among all that is imported
     for line in sys.stdin:
         process = os.fork()
         if process == 0:
