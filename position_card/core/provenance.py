@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,7 @@ def versions() -> dict[str, str | None]:
     return {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}}
 
 
+@cache
 def _version(package: str) -> str | None:
     """Return the version of a package that is installed; None where it is not."""
     try:

@@ -6,7 +6,7 @@ the measured mean attention.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,8 @@ VARIANT_NAMES = {
     "c": "c",
 }
 VARIANT_NAMES |= {"mean-attention": "measured"}
+
+Columns: TypeAlias = Mapping[str, str | NDArray[Any]]
 
 
 def comparison_tables(file: Path, replicates: int, level: float, seed: int) -> dict[str, pd.DataFrame]:
@@ -174,15 +176,16 @@ def depth_trends(mixing: Mapping[str, Floats], weights: Mapping[int, Array]) -> 
     return pd.concat(trends)
 
 
-def _rows(columns: Mapping[str, str | NDArray[Any]], variant: ProfileVariant) -> dict[str, NDArray[Any]]:
+def _rows(columns: Columns, variant: ProfileVariant) -> Columns:
     """Return columns of equal lengths, those of a variant's labels first; a text stands in every row."""
-    rows = len(columns["value"])
-    columns = {"estimator": variant.estimator, "variant": variant.name, **columns}
-    return {
-        name: np.full(rows, column, object) if isinstance(column, str) else column for name, column in columns.items()
-    }
+    return {"estimator": variant.estimator, "variant": variant.name, **columns}
 
 
-def _table(parts: Sequence[Mapping[str, NDArray[Any]]]) -> pd.DataFrame:
+def _table(parts: Sequence[Columns]) -> pd.DataFrame:
     """Join rows once: a table of each part would take a millisecond, and there are hundreds."""
-    return pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    part_of_row = np.repeat(np.arange(len(parts)), [len(part["value"]) for part in parts])
+    columns: dict[str, Any] = {}
+    for name, first in parts[0].items():
+        joined: list[Any] = [part[name] for part in parts]
+        columns[name] = pd.Series(joined).take(part_of_row).array if isinstance(first, str) else np.concatenate(joined)
+    return pd.DataFrame(columns)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import fft
 
 from position_card.rollout.attention import Array, checked_window
-from position_card.rollout.last_row import checked_mixing
+from position_card.rollout.last_row import checked_mixings
 
 Kernel = npt.NDArray[np.floating]
 
@@ -40,7 +40,7 @@ def kernel_last_rows(kernels: npt.ArrayLike, windows: Sequence[int | None], mixi
 
     They agree with those through `kernel_attention` to 1e-12, absolute; smaller shares are noise of that size or 0.
     """
-    kernels, by_row = np.asarray(kernels, np.float64), np.stack([checked_mixing(mixing) for mixing in mixings])
+    kernels, by_row = np.asarray(kernels, np.float64), checked_mixings(mixings)
     rows = np.zeros((len(by_row), kernels.shape[2]))
     rows[:, -1] = 1.0
     for mix, kernel, window in zip(by_row.T[::-1, :, None], kernels[::-1], windows[::-1], strict=True):

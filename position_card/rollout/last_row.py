@@ -99,7 +99,7 @@ def attended_last_rows(attention: npt.ArrayLike, mixings: Iterable[npt.ArrayLike
 
     Together they take a fraction of the time that they take one by one.
     """
-    attention, by_row = np.asarray(attention), np.stack([checked_mixing(mixing) for mixing in mixings])
+    attention, by_row = np.asarray(attention), checked_mixings(mixings)
     rows = np.tile(_last_token(attention.shape[1]), (len(by_row), 1))
     for mix, layer in zip(by_row.T[::-1, :, None], attention[::-1], strict=True):
         rows = (1 - mix) * rows + mix * (rows @ np.asarray(layer, np.float64))  # all at once they take double memory
@@ -113,7 +113,7 @@ def attended_last_rows_of_means(
 
     Rows of the sum are divided by their totals, as `shares` does. No matrix of a single rollout is made.
     """
-    by_row = np.stack([checked_mixing(mixing) for mixing in mixings])
+    by_row = checked_mixings(mixings)
     parts = [np.asarray(part) for part in attention]
     rows = np.tile(_last_token(parts[0].shape[1]), (len(by_row), 1))
     for place in reversed(range(by_row.shape[1])):
@@ -130,9 +130,14 @@ def attended_last_rows_of_means(
 
 def checked_mixing(mixing: npt.ArrayLike) -> Array:
     """Return a copy of residual mixing `[T]`, each the share of a layer's output that attention brings (Eq. 1)."""
-    checked = np.array(mixing, np.float64)
-    if checked.ndim != 1 or checked.size == 0:
-        raise ValueError(f"mixing has shape {checked.shape}: expected one lambda a layer, [layers]")
+    return checked_mixings([mixing])[0]
+
+
+def checked_mixings(mixings: Iterable[npt.ArrayLike]) -> Array:
+    """Return a copy of residual mixings `[R, T]`, of which each is as `checked_mixing` says."""
+    checked = np.array(list(mixings), np.float64)
+    if checked.ndim != 2 or checked.size == 0:
+        raise ValueError(f"mixing has shape {checked.shape[1:]}: expected one lambda a layer, [layers]")
     if (wrong := ~((checked >= 0) & (checked <= 1))).any():
         raise ValueError(f"mixing holds {checked[wrong][0]}: every lambda must lie within [0, 1]")
     return checked
