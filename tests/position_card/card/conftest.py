@@ -31,7 +31,7 @@ def llama(layers=3, **settings):
 
 @pytest.fixture(scope="session")
 def prose():
-    return [document.text for document in corpus.documents("language-reference")][:20]
+    return [document.text[:3000] for document in corpus.documents("language-reference")][:20]
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,7 @@ def blocks(text):
 
 
 @pytest.mark.parametrize("page", [ROOT / "docs/card.md", Path(position_card.__file__).with_name("README.md")])
-def test_the_lines_to_copy_run(page, here):
+def test_the_lines_to_copy_run(page, here, undrawn):
     (lines,) = blocks(page.read_text())
     assert len([line for line in lines.splitlines() if line]) in (7, 9)
     exec(lines, {})

@@ -238,13 +238,13 @@ def test_rotations_put_every_document_at_every_place(here):
 def test_what_a_model_says_is_right_where_it_has_the_answer(here):
     """The answer of each record is made to be what the model says, in other letters."""
     rows = asked(8, documents=3)
-    said = run("base", rows, "--generate", "8")[0].fillna("")
+    said = run("base", rows, "--generate", "4")[0].fillna("")
     assert not said["reply"].str.contains("\n").any()
     first = said[(said["record"] == 1) & (said["place"] == "1")]["reply"].iloc[0]
     assert first.strip()
     for row in rows:
         row["answers"] = ["never said", first.strip().upper()]
-    table = run("base", rows, "--generate", "8", "--force")[0].fillna("")
+    table = run("base", rows, "--generate", "4", "--force")[0].fillna("")
     spoken = table["reply"].str.casefold().str.contains(re.escape(first.strip().casefold()))
     assert list(table["right"]) == list(spoken.astype(int))
     assert spoken.any()

@@ -41,6 +41,12 @@ def llama(longest=1000):
     ).eval()
 
 
+@pytest.fixture(scope="module")
+def measured(prose):
+    """The card of a chat model; not to be changed."""
+    return measure(llama(), chat_tokenizer(), prose, **ASKED)
+
+
 def by_hand(model, tokenizer, text, answer):
     """The log-probability of an answer behind a text, by one pass without a cache."""
     prompt, whole = (tokenizer(part, add_special_tokens=False).input_ids for part in (text, text + answer))
@@ -64,9 +70,9 @@ def test_the_answer_stands_in_one_of_eight_documents():
 
 
 @pytest.mark.parametrize(("template", "plain"), [(CHATML, False), (CHATML, True), (None, False)])
-def test_questions_are_as_probable_as_in_prompts_by_hand(template, plain, prose):
+def test_questions_are_as_probable_as_in_prompts_by_hand(template, plain, prose, measured):
     model, tokenizer = llama(), chat_tokenizer(template)
-    card = measure(llama(), tokenizer, prose, plain=plain, **ASKED)
+    card = measured if template and not plain else measure(llama(), tokenizer, prose, plain=plain, **ASKED)
     table = card.tables["questions"].set_index(["record", "place"])
     assert set(table["prompts"]) == {16}
     assert len(table) == 16 * 5
@@ -85,20 +91,19 @@ def test_questions_are_as_probable_as_in_prompts_by_hand(template, plain, prose)
             assert table.loc[(number, place), "log_probability"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_the_card_begins_with_the_decision_and_keeps_it(prose, tmp_path):
-    card = measure(llama(), chat_tokenizer(), prose, **ASKED)
-    _, first, *_ = [line for line in card.page.splitlines() if line]
-    assert first.startswith(f"**{card.questions.decision}** This is of built-in facts: 16 questions in English")
+def test_the_card_begins_with_the_decision_and_keeps_it(measured, tmp_path):
+    _, first, *_ = [line for line in measured.page.splitlines() if line]
+    assert first.startswith(f"**{measured.questions.decision}** This is of built-in facts: 16 questions in English")
     assert "these questions cannot tell" in first
     assert "--documents" in first
-    longest = int(card.tables["questions"]["tokens"].max())
-    assert longest < card.questions.facts["longest"] <= longest + 20
-    assert f"up to {card.questions.facts['longest']} tokens" in first
-    card.save(tmp_path / "card")
+    longest = int(measured.tables["questions"]["tokens"].max())
+    assert longest < measured.questions.facts["longest"] <= longest + 20
+    assert f"up to {measured.questions.facts['longest']} tokens" in first
+    measured.save(tmp_path / "card")
     again = position_card.load(tmp_path / "card")
-    assert again.page == card.page
-    assert again.questions.page == card.questions.page == (tmp_path / "card/questions.md").read_text()
-    assert again.tables["questions"].equals(card.tables["questions"])
+    assert again.page == measured.page
+    assert again.questions.page == measured.questions.page == (tmp_path / "card/questions.md").read_text()
+    assert again.tables["questions"].equals(measured.tables["questions"])
 
 
 def answered(first, spread, alone=9.0, last=0.1, right=1):
@@ -141,13 +146,12 @@ def test_statistics_are_geometric_means_over_the_middle():
         assert found.loc[end, "low"] < found.loc[end, "value"] < found.loc[end, "high"]
 
 
-def test_the_statistics_of_a_card_have_its_questions_and_its_caption_names_them(prose):
-    card = measure(llama(), chat_tokenizer(), prose, **ASKED)
-    table = card.tables["statistics"]
+def test_the_statistics_of_a_card_have_its_questions_and_its_caption_names_them(measured):
+    table = measured.tables["statistics"]
     assert list(table.loc[table["variant"] == "questions", "statistic"]) == ["first / middle", "last / middle"]
-    assert "built-in question (grey)" in card.page
-    assert "![Answers, influence, residual mixing and attention of" in card.page
-    assert card.figure().axes[0].get_title("left") == "What it answers: 16 questions"
+    assert "built-in question (grey)" in measured.page
+    assert "![Answers, influence, residual mixing and attention of" in measured.page
+    assert measured.figure().axes[0].get_title("left") == "What it answers: 16 questions"
 
 
 def test_the_command_prints_the_answer_and_asks_no_copy(here, capsys):
