@@ -88,6 +88,7 @@ class Page:
         self.paper, self.every = paper, scores.set_index("claim", drop=False)
         of_page = scores[scores["paper"].mask(scores["whose"] == OURS, ADDITIONS) == paper]
         self.scores, self.comparisons = of_page.set_index("claim", drop=False), comparisons
+        self.by_claim: dict[str, list[dict[Any, Any]]] = {}  # comparisons of the claims that were asked for
         self.told: list[str] = []
         self.head = HEAD
 
@@ -119,10 +120,14 @@ class Page:
             return [self.every.loc[claim].to_dict()]
         scale = next((word for word in words if word in SCALES), None)
         parts = [part.strip() for part in wording.split("&")]
-        of_claim = self.comparisons[self.comparisons["claim"] == claim]
-        at = of_claim["decides"].astype(bool) if scale is None else of_claim["scale"] == scale
-        fit = of_claim["quantity"].map(lambda quantity: all(part in quantity for part in parts))
-        rows = of_claim[at & fit].to_dict("records")
+        if claim not in self.by_claim:
+            self.by_claim[claim] = self.comparisons[self.comparisons["claim"] == claim].to_dict("records")
+        rows = [
+            row
+            for row in self.by_claim[claim]
+            if (row["decides"] if scale is None else row["scale"] == scale)
+            and all(part in row["quantity"] for part in parts)
+        ]
         if not rows or (len(rows) > 1 and "span" not in words):
             raise InputError(f"{len(rows)} comparisons of {claim} fit {{{request}}}")
         return rows
@@ -387,17 +392,15 @@ def span(values: Iterable[float]) -> str:
 
 
 @cache
-def table(path: str) -> pd.DataFrame:
-    """A table of this repository, its cells as they are written."""
-    return pd.read_csv(ROOT / path, dtype=str, keep_default_na=False)
+def table(path: str) -> list[dict[Any, Any]]:
+    """The rows of a table of this repository, their cells as they are written."""
+    return pd.read_csv(ROOT / path, dtype=str, keep_default_na=False).to_dict("records")
 
 
 def rows_of(path: str, **values: object) -> list[dict[Any, Any]]:
-    """The rows of a table of this repository that have these values."""
-    rows = table(path)
-    for column, value in values.items():
-        rows = rows[rows[column] == str(value)]
-    return rows.to_dict("records")
+    """The rows of a table of this repository that have these values. Raises KeyError for an unknown column."""
+    wanted = [(column, str(value)) for column, value in values.items()]
+    return [row for row in table(path) if all(row[column] == value for column, value in wanted)]
 
 
 def cell(path: str, column: str = "value", digits: int = 0, **values: object) -> str:
