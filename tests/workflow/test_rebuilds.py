@@ -289,7 +289,9 @@ def test_a_key_that_an_overlay_has_twice_ends_in_one_line(fresh, tmp_path):
 
 def test_a_damaged_table_of_evidence_ends_in_one_line(fresh, tmp_path):
     project = fresh.copy(tmp_path / "position-bias")
-    (project.root / "evidence/emergence/ends-rope/runs.csv").write_bytes(b"\xff")
+    table = project.root / "evidence/emergence/ends-rope/runs.csv"
+    table.unlink()
+    table.write_bytes(b"\xff")
     ended = project.dry_run("all -n --cores 1")
     assert ended.returncode == 1
     assert "Traceback" not in ended.stdout

@@ -182,7 +182,10 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     assert set(tables["emergence/toy/sinks.csv"]["study"]) == {"plain"}
     assert set(tables["structural/toy/profiles.csv"]["checkpoint"]) == {"seed0/step0", "seed0/step12"}
     assert set(tables["structural/toy/similarity.csv"]["checkpoint"]) == {"seed0/step12"}
-    shutil.copytree(folder / "structural/toy", mine.root / "evidence/structural/language-model", dirs_exist_ok=True)
+    for table in (folder / "structural/toy").iterdir():
+        kept = mine.root / "evidence/structural/language-model" / table.name
+        kept.unlink(missing_ok=True)
+        shutil.copy2(table, kept)
     targets = "figures/structural/long_training.pdf results/tables/structural/checks.csv"
     assert mine.planned(targets) == {"structural_draw_long_training": 1, "structural_checks": 1}
     mine.snakemake(f"{targets} --cores 2")
