@@ -3,6 +3,8 @@ for its change. Tests of the workflow need Snakemake; those in tests/position_ca
 
 `make test` skips the tests with the marker `all`, and `make test-all` runs them besides (`-m all`). The marker says why
 a test is not in `make test`, and pytest ends a run with the tests that it skipped and these reasons.
+
+The process that only hands tests to others reads this file, too, so libraries are imported where a fixture needs them.
 """
 
 import gc
@@ -11,11 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import settings
-
-from position_card.core import checkpoint
-from position_card.drawing import style
 
 ROOT = Path(__file__).parents[1]
 pytest_plugins = ["tests.projects", "tests.released"] if find_spec("snakemake") else []
@@ -79,6 +77,8 @@ class CPUTime:
 @pytest.fixture
 def cpu_time(monkeypatch):
     """CPU time that passes only where a test lets it: checkpoints of equal trainings have equal bytes."""
+    from position_card.core import checkpoint
+
     told = CPUTime()
     monkeypatch.setattr(checkpoint.time, "process_time", lambda: told.now)
     return told
@@ -87,6 +87,8 @@ def cpu_time(monkeypatch):
 @pytest.fixture
 def styled():
     """Draw in the style of the project."""
+    from position_card.drawing import style
+
     with style.figure_style():
         yield
 
@@ -94,6 +96,8 @@ def styled():
 @pytest.fixture(scope="module")
 def one_thread():
     """Let torch use one thread, for all tests of a module."""
+    import torch
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -18,7 +18,6 @@ import yaml
 from filelock import FileLock
 from snakemake.utils import update_config
 
-from position_card.rollout.last_row import last_row
 from tests import graphs
 
 ROOT = Path(__file__).parents[1]
@@ -150,6 +149,8 @@ def fresh(tmp_path_factory):
         text=True,
         check=True,
     ).stdout
+    from position_card.rollout.last_row import last_row
+
     for window in (None, 2):
         last_row(4, [0.5], [1.0], window=window)
     compiled = ROOT.glob("position_*/**/__pycache__/*.nb?")  # what numba has kept of these: it takes seconds to compile

@@ -75,7 +75,7 @@ def decide_on_places(ratios: PlaceRatios, told_by: str = "this file", remedy: st
                 f"cannot tell; begin answers as the model does, with --prefix {accuracy}."
             )
         alike = ends[worst].low > 1 and not ratios.first_over_last.side(1)
-        also = f"; {worst} is not told apart from {best}" if alike else against
+        also = f"; {worst} does as well, as far as this tells" if alike else against
         ratio = f"the answer's probability is {times(ends[best])} that in the middle"
         return f"Put key documents {best}: {ratio}{also} {accuracy}."
     if ends[worst].high < 1:

@@ -53,7 +53,7 @@ mean gives every record the same weight, and a mean of probabilities those that 
 ## Place, or question?
 
 Of the variance of the logarithm of the answer's probability, {record} comes from the record, {place} from the place,
-and {rest} from both together. {needed}
+and {rest} from both together. Ratios compare places within each record, so they are free of its share. {needed}
 """
 ON_OPTIONS = """\
 Each record was asked in {places} orders, in which each option stood at each place once. Without a bias, each place
@@ -196,7 +196,8 @@ class Documents:
         if facts["generate"] and not facts["chooses"]:
             yield (
                 f"An answer is right where the model says it within {facts['generate']} tokens, always with the most "
-                "probable one, up to a special token, and without a chat template up to the end of the line."
+                "probable one, up to a special token, and without a chat template up to the end of the line. "
+                f"The column `reply` of `{NAME}.csv` has what it says."
             )
         elif not facts["chooses"]:
             yield (

@@ -49,7 +49,7 @@ def title(answers: Documents) -> str:
     decision, colon, _ = answers.decision.partition(":")
     if not colon or not decision.startswith(DECISIONS):
         return ""
-    if "is not told apart" in answers.decision:
+    if "does as well" in answers.decision:
         decision = "Put key documents first or last"
     return f"{decision[0].lower()}{decision[1:]} ({number_of(answers.table['record'].nunique(), 'built-in question')})"
 

@@ -250,7 +250,7 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 def _without_markup(text: str) -> str:
     """Strip reStructuredText markup and template fields; keep the words."""
-    if MARKED.search(text):
+    if MARKUP_SIGN.search(text):
         for pattern, words in MARKUP:
             text = pattern.sub(words, text)
     return " ".join(text.split())
@@ -269,7 +269,7 @@ MARKUP = tuple(
     )
 )
 
-MARKED = re.compile(r"[`*\[%{]|::")  # in every text that one of these patterns finds something in
+MARKUP_SIGN = re.compile(r"[`*\[%{]|::")  # in every text that one of these patterns finds something in
 
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 ORDINARY = dict.fromkeys(map(ord, string.ascii_letters + " .,;:!?'\u2019\"()-"))
@@ -280,9 +280,9 @@ def _reads_as_prose(text: str) -> bool:
     words = WORD.findall(text)
     if len(words) < 8 or not text.isprintable():  # control characters, halves of surrogate pairs
         return False
-    others = sum(not character.isalpha() for character in text.translate(ORDINARY))
+    symbol_count = sum(not character.isalpha() for character in text.translate(ORDINARY))
     lower = sum(word.islower() for word in words)  # lists of names and signatures have few
-    return len(text) - others >= 0.93 * len(text) and lower >= 0.6 * len(words)
+    return len(text) - symbol_count >= 0.93 * len(text) and lower >= 0.6 * len(words)
 
 
 # Each paragraph once, each document on one side

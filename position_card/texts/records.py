@@ -255,7 +255,10 @@ def _documents(
         if isinstance(document, Mapping):
             text, title = _text(document, "text", place), document.get("title") or ""
             texts.append(text)
-            items.append(f"Document (Title: {_string(title, 'title', place)}) {text}" if title else f"Document: {text}")
+            if title:
+                items.append(f"Document (Title: {_string(title, 'title', place)}) {text}")
+            else:
+                items.append(f"Document: {text}" if key == "ctxs" else text)
         else:
             texts.append(_string(document, key, place))
             items.append(texts[-1])

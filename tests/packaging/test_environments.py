@@ -18,6 +18,7 @@ import zipfile
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -60,21 +61,31 @@ def sources(environment):
 
 def import_statements(sources):
     """Every import in the sources, those within functions included: statement -> the top-level modules it names."""
-    found = {}
-    for source in sources:
-        for node in ast.walk(ast.parse(source.read_text())):
-            if isinstance(node, ast.Import):
-                found[ast.unparse(node)] = {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                found[ast.unparse(node)] = {node.module.partition(".")[0]}
+    return dict(chain.from_iterable(map(import_statements_of, sources)))
+
+
+@cache
+def import_statements_of(source):
+    """The same of one source, as pairs."""
+    found = []
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            found.append((ast.unparse(node), {alias.name.partition(".")[0] for alias in node.names}))
+        elif isinstance(node, ast.ImportFrom):
+            found.append((ast.unparse(node), {node.module.partition(".")[0]}))
     return found
+
+
+@cache
+def distributions():
+    """Top-level module -> the distributions that have it, of all that is installed."""
+    return importlib.metadata.packages_distributions()
 
 
 def imported(sources):
     """The distributions that the sources import."""
-    distributions = importlib.metadata.packages_distributions()
     modules = set().union(*import_statements(sources).values()) - set(LIBRARIES) - sys.stdlib_module_names
-    return {canonicalize_name(distributions[module][0]) for module in modules}
+    return {canonicalize_name(distributions()[module][0]) for module in modules}
 
 
 def needed(environment):

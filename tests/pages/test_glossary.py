@@ -45,7 +45,8 @@ def test_the_glossary_has_thirty_words_with_a_sentence_each():
 
 @pytest.mark.parametrize("synonym", SYNONYMS)
 def test_a_synonym_stands_nowhere(texts, synonym):
-    assert [path for path, text in texts.items() if pattern(synonym).search(text)] == []
+    word = words(synonym)  # few texts have it at all, and to look for that is quick
+    assert [path for path, text in texts.items() if word in text and pattern(synonym).search(text)] == []
 
 
 def test_synonyms_are_found_as_words_in_identifiers_and_prose():

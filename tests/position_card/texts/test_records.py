@@ -93,6 +93,14 @@ def test_the_last_message_of_a_chat_is_the_answer():
     assert (record.gold, record.prefix) == ((0,), "")
 
 
+def test_a_chat_may_mark_a_document_which_stands_there_as_its_text():
+    rows = chats()
+    texts = rows[0]["documents"]
+    rows[0]["documents"] = [texts[0], {"text": texts[1], "isgold": True}, *texts[2:]]
+    record = read(rows).records[0]
+    assert (record.items, record.gold) == (tuple(texts), (1,))
+
+
 @pytest.mark.parametrize(("answer", "gold"), [(1, (1,)), ("B", (1,)), ("two ", (1,)), (None, ())])
 def test_the_right_option_is_named_by_number_letter_or_text(answer, gold):
     rows = choices()
