@@ -15,14 +15,13 @@ from position_card.core.wording import enumeration
 from position_card.measures import replacement
 from position_card.measures.cost import (
     BYTES,
-    PROCESS,
     Counting,
     DecoderSize,
     cost_in_words,
     operations_per_second,
     without_values,
 )
-from position_card.measures.recall import Way, way_by_shapes
+from position_card.measures.recall import PACKED, Way, way_by_shapes
 from position_card.texts.prompts import PromptSet
 
 LAYOUT = 1.4  # passes that finding the layout takes, once a length
@@ -70,11 +69,14 @@ def cost_of_gradients(
     return Cost(material, max(memories), operations / operations_per_second(subject.device, precision))
 
 
-def cost_of_replacement(subject: Subject, count: int, n: int, text: str) -> Cost:
-    """Return what predictions take after so many prompts of n tokens, as they are and with other tokens."""
+def cost_of_replacement(subject: Subject, count: int, n: int, text: str, at_once: int) -> Cost:
+    """Return what predictions take after so many prompts of n tokens, as they are and with other tokens.
+
+    So many tokens pass `at_once`.
+    """
     positions = replacement.chosen_positions(n, len(subject.before))
     read = n + sum(n - position for position in positions)
-    return _cost_of_predictions(subject, f"{count} prompts of {n:,} tokens of {text}", count * read, n)
+    return _cost_of_predictions(subject, f"{count} prompts of {n:,} tokens of {text}", count * read, n, at_once)
 
 
 def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: int, way: Way, at_once: int) -> Cost:
@@ -86,7 +88,8 @@ def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: in
     material = f"{count} contexts of {recall_material(n)}{WAYS[way]}"
     read = n * questions if way == "anew" else n
     passes = count * math.ceil(questions / at_once) if way == "apart" else 0
-    return _cost_of_predictions(subject, material, TRIAL[way] * n + count * (read + questions * cue), n, passes)
+    tokens = TRIAL[way] * n + count * (read + questions * cue)
+    return _cost_of_predictions(subject, material, tokens, n, PACKED if way == "packed" else at_once * n, passes)
 
 
 @lru_cache(maxsize=64)
@@ -107,26 +110,23 @@ def expected_way(size: DecoderSize, n: int, cue: int, before: int) -> Way:
     return way
 
 
-def _cost_of_predictions(subject: Subject, material: str, tokens: int, n: int, short_passes: int = 0) -> Cost:
+def _cost_of_predictions(
+    subject: Subject, material: str, tokens: int, n: int, at_once: int, short_passes: int = 0
+) -> Cost:
     """So many tokens in prompts of n of them, in float32, whatever the weights are, without a backward pass.
 
-    What `short_passes` read of their few tokens is less than the weights.
+    So many tokens pass `at_once`, but at least one prompt. What `short_passes` read of their few tokens is less than
+    the weights.
     """
     size, precision = subject.size, subject.precision
-    if (cost := size.pass_cost(n, precision, recomputed=True)) is None:
+    if (cost := size.forward_cost(n, precision)) is None:
         return Cost(material, None, None)
     coarse = BYTES[precision] < BYTES["float32"]
     widened = BYTES["float32"] * cost.widened if coarse else 0
-    memory = PROCESS + size.parameters * BYTES[precision] + widened + cost.peak
-    seconds = tokens * _forward(subject, n) / operations_per_second(subject.device, "float32")
+    memory = size.memory_of_predictions(n, at_once, precision)
+    assert memory is not None
+    seconds = tokens * cost.operations / n / operations_per_second(subject.device, "float32")
     if short_passes:
         reading = 2 * size.parameters / operations_per_second(subject.device, "float32", single_token=True)
         seconds += short_passes * reading * (WIDENED if coarse else 1)
-    return Cost(material, memory, seconds)
-
-
-def _forward(subject: Subject, n: int) -> float:
-    """Operations of a token in a prompt of n, forward: of all passes a backward pass takes as many, or recomputes."""
-    cost = subject.size.pass_cost(n, subject.precision, recomputed=False)
-    assert cost is not None
-    return cost.operations / n / (3 if cost.streamed else 2)
+    return Cost(material, memory + widened, seconds)

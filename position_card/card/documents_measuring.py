@@ -96,15 +96,14 @@ class DocumentsPlan:
     @property
     def bytes(self) -> float | None:
         """About how many bytes of memory the measurement takes, at most; None where a pass cannot be counted."""
-        return self.subject.size.memory(self.n, self.n, self.subject.precision, recomputed=True)
+        return self.subject.size.memory_of_predictions(self.n, self.n, self.subject.precision)
 
     def seconds(self) -> float | None:
         """Return about how many seconds the measurement takes; None where a pass cannot be counted."""
         subject = self.subject
-        if (cost := subject.size.pass_cost(self.n, subject.precision, recomputed=True)) is None:
+        if (cost := subject.size.forward_cost(self.n, subject.precision)) is None:
             return None
-        forward = cost.operations / self.n / 3  # for a token; a backward pass recomputes one, and is as long itself
-        read = forward * self.tokens / operations_per_second(subject.device, subject.precision)
+        read = cost.operations / self.n * self.tokens / operations_per_second(subject.device, subject.precision)
         token_seconds = (
             2 * subject.size.parameters / operations_per_second(subject.device, subject.precision, single_token=True)
         )

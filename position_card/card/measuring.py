@@ -170,7 +170,7 @@ def plan_card(
     replacement_prompts = min(
         REPLACEMENT_PROMPTS if options.replace is None else options.replace, len(prompts[longest].tokens)
     )
-    of_replacement = cost_of_replacement(subject, replacement_prompts, longest, text_name)
+    of_replacement = cost_of_replacement(subject, replacement_prompts, longest, text_name, at_once[longest])
     if not replacement_prompts:
         omissions[REPLACEMENT] = "0 prompts were asked for"
     elif options.replace is None and (too_long := _too_long(of_replacement)):

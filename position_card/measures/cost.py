@@ -8,6 +8,7 @@ is streamed, a formula has its operations.
 
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -23,10 +24,11 @@ from transformers import AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
 from position_card.core.runtime import InputError, log, out_of_memory
 from position_card.measures.measure import LOSS_TOKENS, MATRICES_UP_TO
+from position_card.measures.passes import UNABLE
 from position_card.measures.quantities import influence_and_loss
 from position_card.models.families import without_double_alibi
 from position_card.probe import capture
-from position_card.probe.forward import recomputing
+from position_card.probe.forward import next_token, recomputing
 from position_card.probe.measurable import exact_products
 from position_card.probe.precision import widened_at_once
 from position_card.probe.streaming import LONG, ROWS
@@ -38,7 +40,7 @@ PLACED = 1.4  # bytes that are taken for each byte of a batch, as seen on CPUs: 
 PLACED_BLOCKS = 2.0  # the same where attention is streamed, whose blocks have many sizes
 BATCH = 1024  # tokens that pass through a model at once, at most
 ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
-STREAMED = 6.0  # times the products of a causal forward pass: it, its weights in blocks, it again, and its gradients
+STREAMED = 5.0  # times the products of a causal forward pass: it, its weights in blocks, and its gradients
 BESIDE_PRODUCTS = 1.45  # times as long as its products alone takes a pass, as seen in two models on a CPU
 IN_BLOCKS = 6  # matrices of a block of rows, in float32, that lie in memory at once where attention is streamed
 
@@ -52,11 +54,15 @@ def _grouped_product(tokens: Tensor, weights: Tensor, *arguments: Any, **keyword
 
 
 class Counting(TorchDispatchMode):
-    """Counts while it is open: bytes that are alive beside those of a model, their peak, and operations."""
+    """Counts while it is open: bytes that are alive beside those of a model, their peak, and operations.
 
-    def __init__(self, model: nn.Module) -> None:
+    `backward` says whether a backward pass follows, for which streamed attention keeps what it yields.
+    """
+
+    def __init__(self, model: nn.Module, *, backward: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.alive = self.peak = self.operations = 0
+        self.backward = backward
         self._streamed: set[nn.Module] = set()
         self._alive: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
         for tensor in (*model.parameters(), *model.buffers()):
@@ -90,16 +96,19 @@ class Counting(TorchDispatchMode):
         query, key, value = call.inputs.query, call.inputs.key, call.inputs.value
         assert value is not None
         prompts, heads, n, width = query.shape
+        key, value = (part.repeat_interleave(heads // part.shape[1], dim=1) for part in (key, value))
+        out = (value + (query * key).sum(-1, keepdim=True)).transpose(1, 2)
         if call.module not in self._streamed:
             self._streamed.add(call.module)
-            self.operations += int(STREAMED * prompts * heads * n**2 * (width + value.shape[-1]))
-        key, value = (part.repeat_interleave(heads // part.shape[1], dim=1) for part in (key, value))
-        return (value + (query * key).sum(-1, keepdim=True)).transpose(1, 2), None
+            times, output = (STREAMED, out.untyped_storage().nbytes()) if self.backward else (1, 0)
+            self.operations += int(times * prompts * heads * n**2 * (width + value.shape[-1]))
+            self.alive += output
+        return out, None
 
 
 @dataclass(frozen=True)
 class PassCost:
-    """What one forward and backward pass of one prompt takes."""
+    """What one pass of one prompt takes, forward alone or backward as well."""
 
     peak: int  # bytes beside the weights
     operations: int
@@ -134,7 +143,11 @@ class DecoderSize:
 
     def pass_cost(self, n: int, precision: str, *, recomputed: bool) -> PassCost | None:
         """Return what a forward and backward pass of one prompt of n tokens takes; None where it cannot be counted."""
-        return _pass_cost(self, n, precision, recomputed)
+        return _pass_cost(self, n, precision, backward=True, recomputed=recomputed)
+
+    def forward_cost(self, n: int, precision: str) -> PassCost | None:
+        """Return what a forward pass of one prompt of n tokens takes, which keeps keys and values where it can."""
+        return _pass_cost(self, n, precision, backward=False, recomputed=False)
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
         """Return how many tokens pass through the model at once where no user says so: a multiple of n.
@@ -165,12 +178,21 @@ class DecoderSize:
         at_once = max(placed * batch, 2 * sums)  # the means are copies of all sums, when no batch is there any more
         return PROCESS + self.parameters * BYTES[precision] + at_once + sums
 
+    def memory_of_predictions(self, n: int, tokens: int, precision: str) -> float | None:
+        """Return about how many bytes predictions of the next token take after prompts of n, so many tokens at once.
+
+        There is no backward pass, and nothing is kept but keys and values. None where a pass cannot be counted.
+        """
+        if (cost := self.forward_cost(n, precision)) is None:
+            return None
+        return PROCESS + self.parameters * BYTES[precision] + PLACED * max(1, tokens / n) * cost.peak
+
 
 @lru_cache(maxsize=64)
-def _pass_cost(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost | None:
+def _pass_cost(size: DecoderSize, n: int, precision: str, *, backward: bool, recomputed: bool) -> PassCost | None:
     """Return the cost of a pass (`_counted_pass`); None where an operation needs values, which tensors here lack."""
     try:
-        return _counted_pass(size, n, precision, recomputed)
+        return _counted_pass(size, n, precision, backward=backward, recomputed=recomputed)
     except Exception as error:  # of whichever operation needs the values that are not there
         if out_of_memory(error):
             raise
@@ -178,20 +200,31 @@ def _pass_cost(size: DecoderSize, n: int, precision: str, recomputed: bool) -> P
         return None
 
 
-def _counted_pass(size: DecoderSize, n: int, precision: str, recomputed: bool) -> PassCost:
+def _counted_pass(size: DecoderSize, n: int, precision: str, *, backward: bool, recomputed: bool) -> PassCost:
     model = without_values(size.config, precision)
-    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == size.layers)
-    blocks = list(next(lists, []))
     tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
-    counting = Counting(model)
     streams = n >= LONG and _streams(model, size.layers)
-    with (
-        recomputing(blocks) if recomputed or streams else nullcontext(),
-        capture.substituting(dict.fromkeys(model.modules(), counting.stream)) if streams else nullcontext(),
-        counting,
-    ):
-        influence_and_loss(model, tokens, min(LOSS_TOKENS, n - 1))
-    return PassCost(counting.peak, counting.operations, max(map(widened_at_once, model.modules())), streams)
+
+    def count(run: Callable[[], object]) -> PassCost:
+        counting = Counting(model, backward=backward)
+        substitutes = dict.fromkeys(model.modules(), counting.stream) if streams else {}
+        with capture.substituting(substitutes), counting:
+            run()
+        return PassCost(counting.peak, counting.operations, max(map(widened_at_once, model.modules())), streams)
+
+    if backward:
+        with recomputing(_blocks(model, size.layers)) if recomputed or streams else nullcontext():
+            return count(lambda: influence_and_loss(model, tokens, min(LOSS_TOKENS, n - 1)))
+    try:
+        return count(lambda: next_token(model, tokens, keep=True))
+    except UNABLE:  # to keep what it computes, or to be counted at all
+        return count(lambda: next_token(model, tokens))
+
+
+def _blocks(model: nn.Module, layers: int) -> list[nn.Module]:
+    """Return the blocks of a model with so many layers; none where it has no list of these."""
+    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == layers)
+    return list(next(lists, []))
 
 
 def without_values(config: PretrainedConfig, precision: str) -> PreTrainedModel:

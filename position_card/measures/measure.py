@@ -111,7 +111,9 @@ def measure_decoder(
     with (
         record.listening(),
         streaming.attending(quantities.streamed_from, record.listener_of) if long_layout else nullcontext(),
-        forward.recomputing(blocks) if activation_checkpointing or long_layout is not None else nullcontext(),
+        forward.recomputing(blocks, but_attention=long_layout is not None)
+        if activation_checkpointing or long_layout is not None
+        else nullcontext(),
     ):
         passes.run(
             prompts,

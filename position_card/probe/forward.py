@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts, noop_context_fn
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
@@ -19,6 +19,11 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 # What models of this version of transformers call the keys and values of tokens before: 5.24 renamed it
 CACHE = next(name for name in ("cache", "past_key_values") if name in CausalLMOutputWithPast.__dataclass_fields__)
 
+ATTENTION_KERNELS = [  # of torch, on CPUs and GPUs, which make no matrix [n, n]
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+    torch.ops.aten._scaled_dot_product_flash_attention.default,
+    torch.ops.aten._scaled_dot_product_efficient_attention.default,
+]
 States: TypeAlias = Any  # what the module below a head yields: a ModelOutput or tuple, first the states [B, n, width]
 
 
@@ -166,12 +171,17 @@ def _mask(model: PreTrainedModel, reads: Tensor) -> Tensor:
 
 
 @contextmanager
-def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
-    """Have every one of the `blocks` keep its input alone, and run again in the backward pass."""
+def recomputing(blocks: Sequence[nn.Module], *, but_attention: bool = False) -> Iterator[None]:
+    """Have every one of the `blocks` keep its input alone, and run again in the backward pass.
+
+    With `but_attention`, what a kernel of attention has yielded is kept, too: its time grows with the square of the
+    tokens, and its memory with the tokens.
+    """
     forwards = [block.forward for block in blocks]
+    contexts = partial(create_selective_checkpoint_contexts, ATTENTION_KERNELS) if but_attention else noop_context_fn
     try:
         for block, forward in zip(blocks, forwards, strict=True):
-            block.forward = partial(checkpoint, forward, use_reentrant=False)
+            block.forward = partial(checkpoint, forward, use_reentrant=False, context_fn=contexts)
         yield
     finally:
         for block, forward in zip(blocks, forwards, strict=True):

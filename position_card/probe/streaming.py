@@ -88,38 +88,45 @@ class Streaming:
             n, keys = inputs.query.shape[2], inputs.key.shape[2]
             if n < least or keys != n or inputs.mask is None or inputs.mask.shape[-2:] != (n, n):
                 return call.eager(inputs)
-            way = self.ways.get((call.module, n)) or self._find(call)
+            way, out = self.ways.get((call.module, n)), None
+            if way is None:
+                way, out = self._find(call)
             if not way.regular:
                 return call.eager(inputs)
             if listener := listener_of(call.module):
                 with torch.no_grad():
                     for rows, read in way.blocks(n):
                         listener(rows.start, read.start, weights(call, way, rows, read))
-            return output(call, way), None
+            return output(call, way) if out is None else out, None
 
         with capture.substituting(dict.fromkeys(self.model.modules(), attend)):
             yield
 
-    @torch.no_grad()
-    def _find(self, call: AttentionCall) -> Computation:
-        """Find the way of a module at the length of a call, and keep it.
+    def _find(self, call: AttentionCall) -> tuple[Computation, Tensor | None]:
+        """Find the way of a module at the length of a call, and keep it; return it with what attention yields so.
 
-        Modules try the kernel on different blocks. Where it fails in one of them, none uses it so at this length.
+        That is None where the trial has not computed it as the call asks for, with gradients or fewer bits. Modules try
+        the kernel on different blocks. Where it fails in one of them, none uses it so at this length.
         """
-        exact = call.in_float32()
+        as_asked = not torch.is_grad_enabled() and call.inputs.query.dtype == torch.float32
+        with torch.no_grad():
+            way, out = self._trial(call.in_float32(), call.inputs.mask)
+        return way, out if as_asked else None
+
+    def _trial(self, exact: AttentionCall, mask: Tensor | None) -> tuple[Computation, Tensor | None]:
         n = exact.inputs.query.shape[2]
-        window, regular = self._reach(exact.inputs, call.inputs.mask)
+        window, regular = self._reach(exact.inputs, mask)
         eager = Computation(fused=False, causal=False, window=window, regular=regular)
         blocks = _tried(list(eager.blocks(n)), sum(length == n for _, length in self.ways))
         for causal in (True, False) if regular else ():
             way = replace(eager, fused=True, causal=causal)
             if (causal and window is not None) or (n, way) in self._refuted:
                 continue
-            if _agree(exact, way, blocks):
-                return self.ways.setdefault((call.module, n), way)
+            if (out := _output_where_right(exact, way, blocks)) is not None:
+                return self.ways.setdefault((exact.module, n), way), out
             self._refuted.add((n, way))
             self.ways |= {place: eager for place, earlier in self.ways.items() if place[1] == n and earlier == way}
-        return self.ways.setdefault((call.module, n), eager)
+        return self.ways.setdefault((exact.module, n), eager), None
 
     def _reach(self, inputs: AttentionInputs, mask: Tensor | None) -> tuple[int | None, bool]:
         """Return the window of a mask, and whether each token reads the latest ones; layers share masks."""
@@ -202,8 +209,11 @@ def _tried(blocks: Sequence[Block], module: int) -> list[Block]:
     return [blocks[place] for place in (0, *inner, -1)]
 
 
-def _agree(call: AttentionCall, way: Computation, blocks: Sequence[Block]) -> bool:
-    """Say whether a way yields what the own eager attention yields in these blocks of rows, and with its weights."""
+def _output_where_right(call: AttentionCall, way: Computation, blocks: Sequence[Block]) -> Tensor | None:
+    """Return what attention yields in a way, None where it or its weights differ from the own eager attention's.
+
+    These blocks of rows are compared.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # which say why there is no kernel for such shapes
             out = output(call, way)
@@ -213,10 +223,10 @@ def _agree(call: AttentionCall, way: Computation, blocks: Sequence[Block]) -> bo
             if not (
                 _is_close(out[:, rows], reference) and _is_close(weights(call, way, rows, read), reference_weights)
             ):
-                return False
+                return None
     except (RuntimeError, ValueError):  # the kernel takes no such shapes or masks
-        return False
-    return True
+        return None
+    return out
 
 
 def _is_close(value: Tensor, reference: Tensor) -> bool:

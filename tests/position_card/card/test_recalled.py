@@ -121,7 +121,7 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     monkeypatch.setattr(costs, "operations_per_second", lambda *_: 1.0)
     one, three = (planned(tokenizer_of_words, prose, recall=count) for count in (1, 3))
     n, places = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE
-    forward = one.subject.size.pass_cost(n, "float32", recomputed=False).operations / n / 2  # of a token
+    forward = one.subject.size.forward_cost(n, "float32").operations / n  # of a token
     more = three.costs["recall"].seconds - one.costs["recall"].seconds
     assert more == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
 
@@ -162,7 +162,7 @@ def test_recall_behind_a_window_takes_the_passes_announced(tokenizer_of_words, p
     passes = asked.count("apart") - 2  # that are tried
     assert passes == 3 * 20  # of 59 questions about each context, three with what is kept of 61 tokens each
     n, size = plan.contexts.n, plan.subject.size
-    forward = size.pass_cost(n, "float32", recomputed=False).operations / n / 2  # of a token
+    forward = size.forward_cost(n, "float32").operations / n  # of a token
     more = plan.costs["recall"].seconds - plan.contexts.cost(plan.subject, "packed").seconds
     assert more == pytest.approx(passes * 2 * size.parameters / 1e6 + n * forward / 1e9)
 

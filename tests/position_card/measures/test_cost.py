@@ -21,6 +21,7 @@ from position_card.core import devices
 from position_card.measures import cost
 from position_card.measures.quantities import influence_and_loss
 from position_card.models.files import model_files
+from position_card.probe.forward import next_token
 from position_card.probe.streaming import LONG
 from tests.refusals import refused
 from tools import decoders
@@ -60,7 +61,9 @@ def test_a_model_that_asks_for_values_on_its_way_has_no_estimate():
     config = JetMoeConfig(**decoders.COMMON, kv_channels=8, num_local_experts=4, num_experts_per_tok=2)
     size = cost.decoder_size(1000, config)
     assert size.pass_cost(32, "float32", recomputed=False) is None
+    assert size.forward_cost(32, "float32") is None
     assert size.memory(32, 320, "float32", recomputed=False) is None
+    assert size.memory_of_predictions(32, 320, "float32") is None
     assert size.batch(32, "float32", "cpu", recomputed=False) == 32
     cost.require_room("m", None, "cpu", recomputed=False, precision="float32")
 
@@ -75,6 +78,8 @@ def test_operations_are_those_of_the_formula_of_a_llama():
     backward = LAYERS * (block + 2 * attention) + head  # gradients of inputs alone; in attention, of both factors
     found = SMALL.pass_cost(n, "float32", recomputed=False).operations
     assert found == pytest.approx(forward + backward, abs=rotation)
+    alone = LAYERS * (block + attention) + 2 * WIDTH * VOCABULARY  # of the last token
+    assert SMALL.forward_cost(n, "float32").operations == pytest.approx(alone, abs=rotation)
     again = SMALL.pass_cost(n, "float32", recomputed=True).operations
     assert LAYERS * block * 0.9 < again - found <= LAYERS * (block + attention)
 
@@ -98,6 +103,27 @@ def test_tensors_without_values_take_as_much_as_with_values(config):
     assert total <= peak < 2 * total  # one of three layers has its gradients, too
 
 
+def test_a_forward_pass_has_the_keys_and_values_of_every_layer():
+    """Those of twice the layers are twice as many; all else is of one layer, and is freed before the next."""
+    twice = cost.decoder_size(1000, LlamaConfig(**{**LLAMA.to_dict(), "num_hidden_layers": 2 * LAYERS}))
+    once, again = (size.forward_cost(64, "float32").peak for size in (SMALL, twice))
+    assert again - once == 4 * LAYERS * 2 * 64 * WIDTH
+
+
+def test_a_model_that_keeps_no_keys_and_values_is_counted_without_them(monkeypatch):
+    whole = cost.decoder_size(1000, LLAMA).forward_cost(40, "float32")
+
+    def forgets(model, tokens, *, keep=False):
+        if keep:
+            raise AttributeError("past_key_values")
+        return next_token(model, tokens)
+
+    monkeypatch.setattr(cost, "next_token", forgets)
+    found = cost.decoder_size(2000, LLAMA).forward_cost(40, "float32")
+    assert found.operations == whole.operations
+    assert 0 < found.peak < whole.peak
+
+
 @pytest.mark.parametrize("shared", [HEADS, 1])
 def test_of_long_prompts_streamed_attention_is_counted(shared):
     """Its operations are those of a formula, and memory has no matrix of a head."""
@@ -110,6 +136,8 @@ def test_of_long_prompts_streamed_attention_is_counted(shared):
     assert twice.peak - 2 * streamed.peak < 4 * mask
     squares = LAYERS * cost.STREAMED * LONG**2 * 2 * WIDTH
     assert twice.operations - 2 * streamed.operations == pytest.approx(2 * squares, rel=0.05)
+    once, again = (size.forward_cost(n, "float32").operations for n in lengths[1:])
+    assert again - 2 * once == pytest.approx(2 * squares / cost.STREAMED, rel=0.05)
 
 
 def test_of_a_model_whose_attention_is_not_streamed_a_long_prompt_is_counted_whole():

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from position_card.measures import kernels, recall, replacement
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.models import families, opening
-from position_card.probe import long_layout, streaming
+from position_card.probe import forward, long_layout, streaming
 from position_card.probe.streaming import Streaming
 from position_card.texts import tokens
 from tests import needs
@@ -77,10 +78,10 @@ def ways(monkeypatch):
     found, original = [], Streaming._find
 
     def find(self, call):
-        way = original(self, call)
+        way, out = original(self, call)
         if call.inputs.query.shape[2] == N:
             found.append("causal" if way.causal else "masked" if way.fused else "own")
-        return way
+        return way, out
 
     monkeypatch.setattr(Streaming, "_find", find)
     return found
@@ -109,6 +110,35 @@ def test_streamed_is_measured_as_whole(name, matrices_up_to, ways):
     assert set(ways) == expected_ways
     assert (whole.attention is None) == (matrices_up_to < N)
     compare(streamed, whole, toeplitz=1e-4, rotary=1e-4, **{"toeplitz-apart": 1e-4})
+
+
+class Kernels(TorchDispatchMode):
+    """Counts what the kernels of attention compute while it is open."""
+
+    calls = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += function in forward.ATTENTION_KERNELS
+        return function(*args, **(kwargs or {}))
+
+
+def test_the_backward_pass_computes_layers_again_but_not_their_attention():
+    model, counts = built("llama", decoders.SMALL["llama"]), []
+    for count in (2, 3):
+        with Kernels() as kernels:
+            measure_decoder(model, np.tile(prompts(), (2, 1))[:count], N, quantities=Quantities(streamed_from=N))
+        counts.append(kernels.calls)
+    assert counts[1] - counts[0] == decoders.LAYERS
+
+
+@pytest.mark.parametrize("name", ["llama", "windows", "soft caps and windows"])
+def test_the_pass_that_tries_the_kernel_predicts_as_every_other_one(name):
+    kind, values, _ = MODELS[name]
+    model, tokens = built(kind, values), torch.from_numpy(prompts())
+    whole, _ = forward.next_token(model, tokens)
+    with Streaming(model).attending(shortest=1):
+        for _ in range(2):
+            torch.testing.assert_close(forward.next_token(model, tokens)[0], whole, rtol=0, atol=2e-6)
 
 
 def test_what_does_not_use_the_interface_is_measured_whole_and_said_to_be(caplog):
