@@ -25,7 +25,7 @@ from position_card.measures.recall import PACKED, Way, way_by_shapes
 from position_card.texts.prompts import PromptSet
 
 LAYOUT = 1.4  # passes that finding the layout takes, once a length
-TRIAL: Mapping[Way, int] = {"packed": 3, "apart": 4, "anew": 4}  # times that the first context of recall is read
+TRIAL: Mapping[Way, int] = {"packed": 2, "apart": 3, "anew": 3}  # times that the first context of recall is read
 WAYS: Mapping[Way, str] = {
     "packed": "",
     "apart": "; questions pass few at a time, since the model cannot go on from what it keeps of a context with all",

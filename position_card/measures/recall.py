@@ -202,16 +202,19 @@ class _Reader:
 
 
 def _way(model: PreTrainedModel, context: Tensor, cue: int, count: int) -> Way:
-    """Return the cheapest way to ask so many questions about a context [n] that predicts the same, tried on two."""
+    """Return the cheapest way to ask so many questions about a context [n] that predicts the same, as tried on one.
+
+    It is about the end of the context. One about the beginning stands before it, which it must not see.
+    """
     questions = torch.stack([context[:cue], context[-cue - 1 : -1]])
-    anew = _Reader(model, context, "anew").after(questions, len(questions))
+    anew = _Reader(model, context, "anew").after(questions[1:], 1)
 
-    def answers(way: Way) -> Tensor:
-        return _two_answers(model, context, questions, way, count)
+    def answer(way: Way) -> Tensor:
+        return _two_answers(model, context, questions, way, count)[1:]
 
-    if reuses(lambda: anew, partial(answers, "packed"), "every question", "passes by itself"):
+    if reuses(lambda: anew, partial(answer, "packed"), "every question", "passes by itself"):
         return "packed"
-    return "apart" if reuses(lambda: anew, partial(answers, "apart"), "every question") else "anew"
+    return "apart" if reuses(lambda: anew, partial(answer, "apart"), "every question") else "anew"
 
 
 def _two_answers(model: PreTrainedModel, context: Tensor, questions: Tensor, way: Way, count: int) -> Tensor:
