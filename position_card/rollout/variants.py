@@ -180,7 +180,7 @@ def _changes(groups: NDArray[np.int64], weights: Array) -> Array:
 # Each yields None of a model that it does not apply to.
 BASELINES: dict[str, Callable[[Measurement], Array | None]] = {
     "uniform": lambda measurement: np.full(measurement.n, 1 / measurement.n),
-    "last": lambda measurement: np.eye(measurement.n)[-1],
+    "last": lambda measurement: np.eye(1, measurement.n, measurement.n - 1)[0],
     "half": partial(_mixed_alike, 0.5),
     "a": _attention_only,
 }
