@@ -119,12 +119,11 @@ def _cost_of_predictions(
     the weights.
     """
     size, precision = subject.size, subject.precision
-    if (cost := size.forward_cost(n, precision)) is None:
+    cost, memory = size.forward_cost(n, precision), size.memory_of_predictions(n, at_once, precision)
+    if cost is None or memory is None:
         return Cost(material, None, None)
     coarse = BYTES[precision] < BYTES["float32"]
     widened = BYTES["float32"] * cost.widened if coarse else 0
-    memory = size.memory_of_predictions(n, at_once, precision)
-    assert memory is not None
     seconds = tokens * cost.operations / n / operations_per_second(subject.device, "float32")
     if short_passes:
         reading = 2 * size.parameters / operations_per_second(subject.device, "float32", single_token=True)

@@ -100,9 +100,9 @@ class Counting(TorchDispatchMode):
         out = (value + (query * key).sum(-1, keepdim=True)).transpose(1, 2)
         if call.module not in self._streamed:
             self._streamed.add(call.module)
-            times, output = (STREAMED, out.untyped_storage().nbytes()) if self.backward else (1, 0)
+            times = STREAMED if self.backward else 1
             self.operations += int(times * prompts * heads * n**2 * (width + value.shape[-1]))
-            self.alive += output
+            self.alive += out.untyped_storage().nbytes() if self.backward else 0
         return out, None
 
 

@@ -28,7 +28,7 @@ from position_card.models.opening import longest
 from position_card.probe import capture, forward
 from position_card.probe.layout import Layout, find_layout, first_of, hooked, is_close, stream_of, tolerance, weights_of
 from position_card.probe.long_layout import find_long_layout
-from position_card.probe.streaming import LONG, Listener, Streaming
+from position_card.probe.streaming import KERNELS, LONG, Listener, Streaming
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import (
     BACKWARD,
@@ -108,12 +108,11 @@ def measure_decoder(
     groups = grouped(documents, quantities.groups) if quantities.groups else None
     record = _Record(model, layout, quantities, n, groups)
     blocks = [layer.block for layer in layout.layers]
+    recomputed = activation_checkpointing or long_layout is not None
     with (
         record.listening(),
         streaming.attending(quantities.streamed_from, record.listener_of) if long_layout else nullcontext(),
-        forward.recomputing(blocks, but_attention=long_layout is not None)
-        if activation_checkpointing or long_layout is not None
-        else nullcontext(),
+        forward.recomputing(blocks, keep=KERNELS if long_layout else ()) if recomputed else nullcontext(),
     ):
         passes.run(
             prompts,
@@ -122,7 +121,7 @@ def measure_decoder(
             record.tally,
             device=device,
             section=section,
-            activation_checkpointing=activation_checkpointing or long_layout is not None,
+            activation_checkpointing=recomputed,
             resumption=resumption,
         )
     return record.measurement(documents)

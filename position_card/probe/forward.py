@@ -4,7 +4,7 @@ Measures ask a model of transformers nothing else, so that what its interface ch
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,11 +19,6 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 # What models of this version of transformers call the keys and values of tokens before: 5.24 renamed it
 CACHE = next(name for name in ("cache", "past_key_values") if name in CausalLMOutputWithPast.__dataclass_fields__)
 
-ATTENTION_KERNELS = [  # of torch, on CPUs and GPUs, which make no matrix [n, n]
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
-    torch.ops.aten._scaled_dot_product_flash_attention.default,
-    torch.ops.aten._scaled_dot_product_efficient_attention.default,
-]
 States: TypeAlias = Any  # what the module below a head yields: a ModelOutput or tuple, first the states [B, n, width]
 
 
@@ -171,14 +166,13 @@ def _mask(model: PreTrainedModel, reads: Tensor) -> Tensor:
 
 
 @contextmanager
-def recomputing(blocks: Sequence[nn.Module], *, but_attention: bool = False) -> Iterator[None]:
+def recomputing(blocks: Sequence[nn.Module], keep: Sequence[Callable[..., Any]] = ()) -> Iterator[None]:
     """Have every one of the `blocks` keep its input alone, and run again in the backward pass.
 
-    With `but_attention`, what a kernel of attention has yielded is kept, too: its time grows with the square of the
-    tokens, and its memory with the tokens.
+    What operations of torch to `keep` have yielded is kept, too, so that these do not run again.
     """
     forwards = [block.forward for block in blocks]
-    contexts = partial(create_selective_checkpoint_contexts, ATTENTION_KERNELS) if but_attention else noop_context_fn
+    contexts = partial(create_selective_checkpoint_contexts, list(keep)) if keep else noop_context_fn
     try:
         for block, forward in zip(blocks, forwards, strict=True):
             block.forward = partial(checkpoint, forward, use_reentrant=False, context_fn=contexts)

@@ -29,6 +29,11 @@ LONG = 1024  # tokens of a prompt whose attention is streamed
 ROWS = 128  # queries of a block
 BETWEEN = 2  # blocks between the first and the last, on which a module tries how its attention is streamed
 FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]  # kernels of torch that make no matrix [n, n]
+KERNELS = (  # the same as operations: their time grows with the square of the tokens, and what they yield does not
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+    torch.ops.aten._scaled_dot_product_flash_attention.default,
+    torch.ops.aten._scaled_dot_product_efficient_attention.default,
+)
 ROUNDING = 1e-5  # difference, relative to the largest value, that rounding may leave between two attentions in float32
 
 Block = tuple[slice, slice]  # rows and keys
@@ -105,8 +110,7 @@ class Streaming:
     def _find(self, call: AttentionCall) -> tuple[Computation, Tensor | None]:
         """Find the way of a module at the length of a call, and keep it; return it with what attention yields so.
 
-        That is None where the trial has not computed it as the call asks for, with gradients or fewer bits. Modules try
-        the kernel on different blocks. Where it fails in one of them, none uses it so at this length.
+        That is None where the trial has not computed it as the call asks for, with gradients or fewer bits.
         """
         as_asked = not torch.is_grad_enabled() and call.inputs.query.dtype == torch.float32
         with torch.no_grad():
@@ -114,6 +118,10 @@ class Streaming:
         return way, out if as_asked else None
 
     def _trial(self, exact: AttentionCall, mask: Tensor | None) -> tuple[Computation, Tensor | None]:
+        """Try the kernel on a call in float32, whose mask the model made as it is given here; return as `_find` does.
+
+        Modules try it on different blocks. Where it fails in one of them, none uses it so at this length.
+        """
         n = exact.inputs.query.shape[2]
         window, regular = self._reach(exact.inputs, mask)
         eager = Computation(fused=False, causal=False, window=window, regular=regular)

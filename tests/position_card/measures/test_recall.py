@@ -147,8 +147,16 @@ def test_questions_are_asked_in_the_cheapest_way_that_predicts_the_same(spoilt, 
             return original(model_or_cache, *given).flip(0)
 
         monkeypatch.setattr(recall.forward, name, wrong)
+    prompts, next_token = [], recall.forward.next_token
+
+    def counted(model, tokens, *given, **named):
+        prompts.extend(tokens if tokens.shape[1] >= N else [])
+        return next_token(model, tokens, *given, **named)
+
+    monkeypatch.setattr(recall.forward, "next_token", counted)
     model = llama(vocab_size=VOCABULARY)
     assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS) == way
+    assert len(prompts) == costs.TRIAL[way]
 
 
 @pytest.mark.parametrize(("window", "way"), [(None, "packed"), (24, "apart"), (8, "apart")])

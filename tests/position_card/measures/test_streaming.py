@@ -118,7 +118,7 @@ class Kernels(TorchDispatchMode):
     calls = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.calls += function in forward.ATTENTION_KERNELS
+        self.calls += function in streaming.KERNELS
         return function(*args, **(kwargs or {}))
 
 
