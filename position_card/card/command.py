@@ -78,7 +78,10 @@ def parser() -> argparse.ArgumentParser:
         "hub (default: the prose of Python's standard library)"
     )
     replace = "replace tokens in N of the longest prompts (default: 8, unless that takes more than ten minutes)"
-    thorough = "64 prompts, 16 of which are replaced, where nothing else is asked for: intervals a third narrower"
+    thorough = (
+        "64 prompts, 16 of which are replaced, and every place of the contexts, where nothing else is asked for: "
+        "intervals a third narrower"
+    )
     recall = (
         "look for repeated passages in N contexts of random words (default: 16, unless that takes more than ten "
         "minutes); a context has 128 words, which stand apart in as many tokens as the longest of --lengths has, if "
@@ -364,6 +367,9 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     documents, text_name, origin = text()
     place, subject = _subject(model, typed)
 
+    import torch
+    from scipy import fft
+
     from position_card.card.folder import card_in
     from position_card.card.measuring import THOROUGH, CardOptions, plan_card
     from position_card.models import opening
@@ -386,7 +392,8 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     if typed.dry_run:
         return {}
     folder = typed.out / model.name
-    card = card_in(folder, plan, place, force=typed.force)
+    with fft.set_workers(torch.get_num_threads()):
+        card = card_in(folder, plan, place, force=typed.force)
     runtime.announce(f"read {folder}/card.md")
     return {model.name: card}
 

@@ -25,7 +25,7 @@ from position_card.measures.recall import PACKED, Way, way_by_shapes
 from position_card.texts.prompts import PromptSet
 
 LAYOUT = 1.4  # passes that finding the layout takes, once a length
-TRIAL: Mapping[Way, int] = {"packed": 2, "apart": 3, "anew": 3}  # times that the first context of recall is read
+TRIAL: Mapping[Way, int] = {"packed": 1, "apart": 2, "anew": 3}  # more times that the first context of recall is read
 WAYS: Mapping[Way, str] = {
     "packed": "",
     "apart": "; questions pass few at a time, since the model cannot go on from what it keeps of a context with all",
@@ -93,7 +93,7 @@ def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: in
 
 
 @lru_cache(maxsize=64)
-def expected_way(size: DecoderSize, n: int, cue: int, before: int) -> Way:
+def expected_way(size: DecoderSize, n: int, cue: int, before: int, stride: int) -> Way:
     """Return the way in which recall in contexts of n tokens will be asked for, as far as it is known without values.
 
     It is `way_by_shapes`, or the cheapest one where an operation needs values.
@@ -101,7 +101,7 @@ def expected_way(size: DecoderSize, n: int, cue: int, before: int) -> Way:
     model = without_values(size.config, "float32")
     try:
         with Counting(model):
-            way = way_by_shapes(model, n, cue, before)
+            way = way_by_shapes(model, n, cue, before, stride)
     except Exception as error:  # of whichever operation needs the values that are not there
         if out_of_memory(error):
             raise

@@ -288,7 +288,11 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
     )
     if recall := measurements.recall:
         material = sentences.recall_material(recall.n)
-        yield "recall", f"{number_of(recall.contexts, 'context')} of {material}; cues of {recall.cue}"
+        places = number_of(len(recall.places), "place")
+        yield (
+            "recall",
+            f"{number_of(recall.contexts, 'context')} of {material}; cues of {recall.cue}, at {places} of each",
+        )
     for measure, reason in facts["left out"].items():
         yield measure, f"not measured: {reason}"
     if note := facts.get("tokenizer"):

@@ -262,19 +262,19 @@ class _Record:
 
     def add_weights(self, place: int, begin: int, first: int, weights: Tensor) -> None:
         """Add attention weights [B, H, r, k] of rows from `begin` and keys from `first`, as a matrix or by distance."""
-        weights = weights.detach().float()
-        rows, keys = slice(begin, begin + weights.shape[2]), slice(first, first + weights.shape[3])
-        weight = self.given.pop(place, 0) + weights.sum(-1).mean((1, 2)) * (weights.shape[2] / self.n)
+        sums = weights.detach().float().sum(1)  # over heads, [B, r, k]
+        rows, keys = slice(begin, begin + sums.shape[1]), slice(first, first + sums.shape[2])
+        weight = self.given.pop(place, 0) + sums.sum((1, 2)) / (weights.shape[1] * self.n)
         if rows.stop == self.n:
             self.tally.add_layer("no_token", place, 1 - weight)
         else:
             self.given[place] = weight
         if not self.matrices:
-            sums = _distance_sums(weights.sum((0, 1)))
-            self.tally.total("by distance", place, (self.n,), sums)[: len(sums)] += sums
+            by_distance = _distance_sums(sums.sum(0))
+            self.tally.total("by distance", place, (self.n,), by_distance)[: len(by_distance)] += by_distance
             return
         for suffix, prompts in self.prompts_of.items():
-            total = weights[prompts].sum((0, 1))
+            total = sums[prompts].sum(0)
             self.tally.total("attention" + suffix, place, (self.n, self.n), total)[rows, keys] += total
 
     def add_content_logits(self, place: int, fused: Tensor) -> None:

@@ -9,8 +9,8 @@ recall asks whether it is right.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -100,9 +100,9 @@ def random_contexts(
     return contexts
 
 
-def question_count(n: int, cue: int) -> int:
-    """Count the questions about a context of n tokens: one for each place, and one that is foreign."""
-    return len(places(n, cue)) + 1
+def question_count(n: int, cue: int, stride: int = 1) -> int:
+    """Count the questions about a context of n tokens: one for each place by this stride, and a foreign one."""
+    return len(places(n, cue, stride)) + 1
 
 
 def questions_at_once(tokens_per_batch: int, length: int) -> int:
@@ -110,7 +110,7 @@ def questions_at_once(tokens_per_batch: int, length: int) -> int:
     return max(1, tokens_per_batch // length)
 
 
-def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0) -> Way:
+def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0, stride: int = 1) -> Way:
     """Return the way to ask about contexts of n tokens behind `before` others, as far as shapes of tensors tell it.
 
     The `model` may hold no values (torch's device meta). With values, `measure_recall` may find another one.
@@ -120,7 +120,7 @@ def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0) -> 
     keeping: tuple[Way, ...] = ("packed", "apart")
     for way in keeping:
         try:
-            _two_answers(model, context, questions, way, question_count(n, cue))
+            _answer_behind_others(_Reader(model, context, way), questions, question_count(n, cue, stride))
         except UNABLE:
             continue
         return way
@@ -136,35 +136,40 @@ def measure_recall(
     cue: int,
     tokens_per_batch: int,
     *,
+    stride: int = 1,
     before: Sequence[int] = (),
     resumption: Resumption | None = None,
     section: str | None = "recall",
     say: Callable[[Way], None] = lambda way: None,
 ) -> RecallScores:
-    """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
+    """Ask a decoder for places of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
-    `before` are the tokens that prompts of the model begin with. A context is read once, and questions about it stand
-    behind it in one row, where the model predicts the same so; else as many are asked at once as `tokens_per_batch`
-    holds with their contexts. The arithmetic is in float32, whatever the weights are. With a `resumption`, contexts
-    that were asked about before an interruption are not asked about again. Raises InputError where a GPU's memory is
-    too small; `section` tells where the configuration has the remedy, if it does. What is found to be the way to ask is
-    given to `say` before the first context is.
+    It is asked for the first place, and from there on for those by this `stride`. `before` are the tokens that prompts
+    of the model begin with. A context is read once, and questions about it stand behind it in one row, where the model
+    predicts the same so; else as many are asked at once as `tokens_per_batch` holds with their contexts. The arithmetic
+    is in float32, whatever the weights are. With a `resumption`, contexts that were asked about before an interruption
+    are not asked about again. Raises InputError where a GPU's memory is too small; `section` tells where the
+    configuration has the remedy, if it does. What is found to be the way to ask is given to `say` before the first
+    context is.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
     batch = questions_at_once(tokens_per_batch, contexts.shape[1] + len(before))
-    questions = question_count(contexts.shape[1] - cue, cue)
-    way = _way(model, torch.tensor([*before, *contexts[0, :-cue]], device=device), cue, questions)
-    say(way)
+    n = contexts.shape[1] - cue
+    begins = torch.from_numpy(places(n, cue, stride)).to(device)
+    first = torch.tensor([*before, *contexts[0, :-cue]], device=device)
+    reader = _first_reader(model, first, cue, question_count(n, cue, stride))
+    say(reader.way)
 
     def ask(rows: Tensor) -> None:
+        nonlocal reader
         for row in rows:
             context, foreign = row[:-cue], row[-cue:]
-            n = len(context)
-            begins = torch.from_numpy(places(n, cue)).to(device)
             passages = context[begins[:, None] + torch.arange(cue, device=device)]
             followed = context[begins + cue]
-            reader = _Reader(model, torch.cat([context.new_tensor(before), context]), way)
+            to_read = torch.cat([context.new_tensor(before), context])
+            if not torch.equal(reader.context[0], to_read):
+                reader = _Reader(model, to_read, reader.way)
             answers, prior = reader.after(torch.cat([passages, foreign[None]]), batch).split([len(passages), 1])
             likeliest = vocabulary[answers[:, vocabulary].argmax(-1)]
             tally.add_prompts("probability", answers.gather(1, followed[:, None])[None, :, 0])
@@ -176,13 +181,15 @@ def measure_recall(
 
 
 class _Reader:
-    """A model that has read a context [n], and predicts what follows after questions about it."""
+    """A model that reads a context [n] when it is first asked, and predicts what follows after questions about it."""
 
     def __init__(self, model: PreTrainedModel, context: Tensor, way: Way) -> None:
         self.model, self.context, self.way = model, context[None], way
-        self.cache: Cache | None = None
-        if way != "anew":
-            _, self.cache = forward.next_token(model, self.context, keep=True)
+
+    @cached_property
+    def cache(self) -> Cache | None:
+        """What the model keeps of the context; None where it reads the context with every question."""
+        return None if self.way == "anew" else forward.next_token(self.model, self.context, keep=True)[1]
 
     def after(self, questions: Tensor, batch: int) -> Tensor:
         """Return the distribution of the next token after the context and each question [P, c], float64 [P, V].
@@ -201,31 +208,32 @@ class _Reader:
         return forward.next_token(self.model, questions, forward.repeat(self.cache, len(questions)), keep=True)[0]
 
 
-def _way(model: PreTrainedModel, context: Tensor, cue: int, count: int) -> Way:
-    """Return the cheapest way to ask so many questions about a context [n] that predicts the same, as tried on one.
+def _first_reader(model: PreTrainedModel, context: Tensor, cue: int, count: int) -> _Reader:
+    """Return a reader of a context [n] that is asked so many questions, in the cheapest way that predicts the same.
 
-    It is about the end of the context. One about the beginning stands before it, which it must not see.
+    That is tried on a question about the end of the context. One about the beginning stands before it, which it must
+    not see.
     """
     questions = torch.stack([context[:cue], context[-cue - 1 : -1]])
-    anew = _Reader(model, context, "anew").after(questions[1:], 1)
+    anew = _Reader(model, context, "anew")
+    answer_anew = anew.after(questions[1:], 1)
+    otherwise: Mapping[Way, str] = {"packed": "passes by itself", "apart": "passes all tokens"}
+    for way, what_else in otherwise.items():
+        reader = _Reader(model, context, way)
+        answer = partial(_answer_behind_others, reader, questions, count)
+        if reuses(lambda: answer_anew, answer, "every question", what_else):
+            return reader
+    return anew
 
-    def answer(way: Way) -> Tensor:
-        return _two_answers(model, context, questions, way, count)[1:]
 
-    if reuses(lambda: anew, partial(answer, "packed"), "every question", "passes by itself"):
-        return "packed"
-    return "apart" if reuses(lambda: anew, partial(answer, "apart"), "every question") else "anew"
-
-
-def _two_answers(model: PreTrainedModel, context: Tensor, questions: Tensor, way: Way, count: int) -> Tensor:
-    """Answer two questions [2, cue] in a way that goes on from a context [n], after others, which must change nothing.
+def _answer_behind_others(reader: _Reader, questions: Tensor, count: int) -> Tensor:
+    """Answer the second of two questions [2, cue] by a reader, [1, V], after others, which must change nothing.
 
     A row behind the context is as long as with `count` questions, since a window of attention may hold a shorter one.
     """
-    reader = _Reader(model, context, way)
-    row = min(count, _in_one_row(questions.shape[1])) if way == "packed" else len(questions)
+    row = min(count, _in_one_row(questions.shape[1])) if reader.way == "packed" else len(questions)
     reader.after(questions.repeat(-(-row // len(questions)), 1)[:row], len(questions))
-    return reader.after(questions, len(questions))
+    return reader.after(questions, len(questions))[1:]
 
 
 def _in_one_row(cue: int) -> int:

@@ -25,6 +25,8 @@ from position_card.rollout.attention import Array
 
 TokenIds = NDArray[np.int64]
 
+SPREAD = 4  # tokens of the middle half that are replaced; 8 take half as long again, for intervals a tenth narrower
+
 
 class Responses(NamedTuple):
     """What a prediction does as each of W windows of N prompts goes S steps towards each of D donors."""
@@ -38,7 +40,7 @@ def chosen_positions(n: int, first: int = 0) -> list[int]:
 
     `first` is the number of start tokens before the text, of which the first is replaced, too.
     """
-    spread = np.linspace(n // 4, n - n // 4 - 1, 8).round().astype(int)
+    spread = np.linspace(n // 4, n - n // 4 - 1, SPREAD).round().astype(int)
     return sorted({0, first, *map(int, spread), n - 1})
 
 

@@ -9,6 +9,7 @@ model has them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from position_card.rollout.last_row import checked_mixings
 
 Kernel = npt.NDArray[np.floating]
 
+TOGETHER = 32  # rows that a thread rolls out at once, at most: where a user interrupts it, it ends these first
 NEVER_UNDERFLOWS = 600.0  # e to its negative is well above the smallest number
 MOST_SPREAD = np.log(1e3)  # of the Z of rows that are transformed together: rounding errors grow with e^spread
 
@@ -39,13 +41,24 @@ def kernel_last_rows(kernels: npt.ArrayLike, windows: Sequence[int | None], mixi
     """Return last rows `[R, n]` of rollouts by heads with kernels `[T, H, n]` and windows `[T]`: one a mixing `[T]`.
 
     They agree with those through `kernel_attention` to 1e-12, absolute; smaller shares are noise of that size or 0.
+    As many threads share the rows as `scipy.fft.set_workers` says.
     """
     kernels, by_row = np.asarray(kernels, np.float64), checked_mixings(mixings)
-    rows = np.zeros((len(by_row), kernels.shape[2]))
-    rows[:, -1] = 1.0
-    for mix, kernel, window in zip(by_row.T[::-1, :, None], kernels[::-1], windows[::-1], strict=True):
-        rows = (1 - mix) * rows + mix * _attended(rows, _log_weights(kernel, window))
-    return rows
+
+    def roll_out(some_mixings: Array) -> Array:
+        rows = np.zeros((len(some_mixings), kernels.shape[2]))
+        rows[:, -1] = 1.0
+        for mix, kernel, window in zip(some_mixings.T[::-1, :, None], kernels[::-1], windows[::-1], strict=True):
+            rows = (1 - mix) * rows + mix * _attended(rows, _log_weights(kernel, window))
+        return rows
+
+    workers = fft.get_workers()
+    if workers == 1:
+        return roll_out(by_row)
+    together = min(TOGETHER, -(-len(by_row) // workers))
+    parts = [by_row[begin : begin + together] for begin in range(0, len(by_row), together)]
+    with ThreadPoolExecutor(workers) as threads:
+        return np.concatenate(list(threads.map(roll_out, parts)))
 
 
 def agreement(kernel: Kernel, prediction: Kernel, window: int | None = None) -> Array:
@@ -74,10 +87,13 @@ def _attended(rows: Array, weights: Array) -> Array:
     for start, stop in _alike(totals):
         size = fft.next_fast_len(2 * stop - start - 1, real=True)
         largest = totals[:, stop - 1 : stop]
-        kernel = fft.rfft(np.exp(weights[:, :stop] - largest), size, axis=1)
+        kernel = fft.rfft(np.exp(weights[:, :stop] - largest), size, axis=1).conj()
         scale = np.exp(largest - totals[:, start:stop]) / heads
+        signal = np.zeros((heads, size))  # whose end stays 0
         for row, received in zip(rows, attended, strict=True):
-            product = np.einsum("hf,hf->f", fft.rfft(row[start:stop] * scale, size, axis=1), kernel.conj())
+            np.multiply(row[start:stop], scale, out=signal[:, : stop - start])
+            spectrum = fft.rfft(signal, axis=1)
+            product = np.multiply(spectrum, kernel, out=spectrum).sum(axis=0)
             correlation = fft.irfft(product, size)  # of row j at place j - start, rows before start at the end
             received[start:stop] += correlation[: stop - start]
             received[:start] += correlation[size - start :]

@@ -12,9 +12,10 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 import torch
+from scipy import fft
 from transformers import JetMoeConfig, JetMoeForCausalLM
 
-from position_card.card import command, measurements, measuring
+from position_card.card import command, folder, measurements, measuring
 from position_card.core import checkpoint
 from position_card.core.runtime import InputError
 from tests import hub
@@ -181,14 +182,25 @@ def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
 
 @pytest.mark.parametrize(
     ("typed", "expected"),
-    [("", (32, None, None)), ("--thorough", (64, 16, 16)), ("--thorough --replace 3 --prompts 9", (9, 3, 16))],
+    [
+        ("", (32, None, None, False)),
+        ("--thorough", (64, 16, 16, True)),
+        ("--thorough --replace 3 --prompts 9", (9, 3, 16, True)),
+    ],
 )
 def test_budgets_are_those_that_were_typed(here, monkeypatch, typed, expected):
     plan = Mock(side_effect=InputError("nothing is measured"))
     monkeypatch.setattr(measuring, "plan_card", plan)
     command.main(["./my-model", *TEXT[:2], *typed.split(), "--quiet"])
     options = plan.call_args.args[2]
-    assert (options.prompts, options.replace, options.recall) == expected
+    assert (options.prompts, options.replace, options.recall, options.every_place) == expected
+
+
+def test_statistics_have_as_many_threads_as_were_typed(here, monkeypatch):
+    threads, card_in = [], folder.card_in
+    monkeypatch.setattr(folder, "card_in", lambda *a, **b: threads.append(fft.get_workers()) or card_in(*a, **b))
+    assert run("./my-model", "--threads", "2", "--quiet") == 0
+    assert (threads, fft.get_workers()) == ([2], 1)
 
 
 def test_a_model_that_fails_lets_the_other_be_measured(here, capsys):

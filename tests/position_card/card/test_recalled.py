@@ -42,13 +42,17 @@ def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, m
     return measuring.plan_card(subject, prose, of, "text", "in memory")
 
 
+def ask(way, monkeypatch):
+    monkeypatch.setattr(recall, "_first_reader", lambda model, context, *_: recall._Reader(model, context, way))
+
+
 def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
     of = planned(tokenizer_of_words, prose, recall=5).contexts
     assert of.n == TOKENS - measuring.CUE
     table, model = mine.tables["recall"].set_index("place"), llama().eval()
-    assert list(table.index) == list(range(of.n - measuring.CUE))
+    assert list(table.index) == list(range(0, of.n - measuring.CUE, measuring.STRIDE))
     assert (set(table["n"]), set(table["prompts"])) == ({of.n}, {5})
-    for place in (0, 7, of.n - measuring.CUE - 1):
+    for place in (0, 8, of.n - measuring.CUE - 2):
         cues = of.token_ids[:, place : place + measuring.CUE]
         tokens = torch.from_numpy(np.hstack([of.token_ids[:, : -measuring.CUE], cues]))
         logits = model(tokens).logits[:, -1].detach().double()
@@ -78,7 +82,11 @@ def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_w
 def test_random_weights_recall_nothing(mine):
     part = mine.parts_by_measure["recall"]
     assert "Recall is too poor" in sentences.on_recall(part, mine.measurements.recall.words)
-    assert re.search(r"^\| recall \| 5 contexts of 61 words in random order; cues of 3 \|$", mine.page, re.MULTILINE)
+    assert re.search(
+        r"^\| recall \| 5 contexts of 61 words in random order; cues of 3, at 29 places of each \|$",
+        mine.page,
+        re.MULTILINE,
+    )
     ends = mine.tables["statistics"].query("variant == 'recall' and statistic != 'accuracy'")
     assert ends["value"].isna().all()
 
@@ -117,10 +125,22 @@ def test_contexts_are_as_long_as_long_prompts(lengths, longest, n, tokenizer_of_
     assert (of.contexts.n, len(of.contexts.words)) == (n, 200)
 
 
+@pytest.mark.parametrize(
+    ("asked", "n", "stride"),
+    [({}, 61, 2), ({"every_place": True}, 61, 1), ({"lengths": (300,)}, 300, 1), ({}, 19, 2), ({}, 18, 1)],
+)
+def test_every_place_is_asked_for_in_very_short_and_long_contexts_and_on_request(
+    asked, n, stride, tokenizer_of_words, prose
+):
+    of = planned(tokenizer_of_words, [" ".join(prose)], longest=n + measuring.CUE, **asked).contexts
+    assert (of.n, of.stride) == (n, stride)
+
+
 def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     monkeypatch.setattr(costs, "operations_per_second", lambda *_: 1.0)
     one, three = (planned(tokenizer_of_words, prose, recall=count) for count in (1, 3))
-    n, places = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE
+    n = TOKENS - measuring.CUE
+    places = -(-(n - measuring.CUE) // measuring.STRIDE)
     forward = one.subject.size.forward_cost(n, "float32").operations / n  # of a token
     more = three.costs["recall"].seconds - one.costs["recall"].seconds
     assert more == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
@@ -132,13 +152,13 @@ def test_recall_that_is_asked_otherwise_than_planned_says_so(tokenizer_of_words,
     plan = planned(tokenizer_of_words, prose, recall=3)
     packed, anew = (plan.contexts.cost(plan.subject, way).seconds for way in ("packed", "anew"))
     n = plan.contexts.n
-    questions = 1 + n - measuring.CUE
+    questions = len(range(0, n - measuring.CUE, measuring.STRIDE)) + 1
     asked = questions * measuring.CUE
     assert anew / packed == pytest.approx(
         (costs.TRIAL["anew"] * n + 3 * (questions * n + asked)) / (costs.TRIAL["packed"] * n + 3 * (n + asked))
     )
     for way, said in (("anew", 1), ("apart", 1), ("packed", 0)):
-        monkeypatch.setattr(recall, "_way", lambda *_, way=way: way)
+        ask(way, monkeypatch)
         measure(llama(), tokenizer_of_words, prose, recall=3, name="mine", **ASKED)
         assert capsys.readouterr().err.count("mine: recall takes another time than was announced") == said
 
@@ -160,7 +180,7 @@ def test_recall_behind_a_window_takes_the_passes_announced(tokenizer_of_words, p
     measure(windowed(), tokenizer_of_words, prose, recall=3, tokens_per_batch=60, **ASKED)
     assert "another time" not in capsys.readouterr().err
     passes = asked.count("apart") - 2  # that are tried
-    assert passes == 3 * 20  # of 59 questions about each context, three with what is kept of 61 tokens each
+    assert passes == 3 * 10  # of 30 questions about each context, three with what is kept of 61 tokens each
     n, size = plan.contexts.n, plan.subject.size
     forward = size.forward_cost(n, "float32").operations / n  # of a token
     more = plan.costs["recall"].seconds - plan.contexts.cost(plan.subject, "packed").seconds
@@ -189,7 +209,7 @@ def test_recall_found_to_be_slow_is_left_out_too(tokenizer_of_words, prose, monk
     monkeypatch.setattr(costs, "operations_per_second", lambda *_, **__: 1.0)
     seconds = planned(tokenizer_of_words, prose, recall=16).costs["recall"].seconds
     monkeypatch.setattr(costs, "operations_per_second", lambda *_, **__: seconds / 100)
-    monkeypatch.setattr(recall, "_way", lambda *_: "anew")
+    ask("anew", monkeypatch)
     found = measure(llama(), tokenizer_of_words, prose, **ASKED)
     assert "recall" not in found.tables
     assert re.search(r"recall is left out: it would take \d+ minutes", capsys.readouterr().err)
@@ -228,17 +248,17 @@ def test_a_killed_command_asks_about_no_context_twice(here, monkeypatch):
 
     def reader(model, context, way):
         asked.append(tuple(context.tolist()))
-        if len(asked) == 6:  # two readers try how to ask, and each context has one
+        if len(asked) == 6:  # two readers try how to ask, one of which reads the first context, and each other has one
             raise KeyboardInterrupt
         return original(model, context, way)
 
     monkeypatch.setattr(recall, "_Reader", reader)
     assert command.main(typed) == 130
-    seen = asked[2:5]
+    seen = asked[1:5]
     asked[:] = [()] * 10
     assert command.main(typed) == 0
     assert not set(seen) & set(asked[12:])
-    assert len(asked) == 10 + 2 + 3
+    assert len(asked) == 10 + 2 + 2
     found, expected = ((here / out / "my-model/tables/recall.csv").read_bytes() for out in ("position-card", "whole"))
     assert found == expected
     assert measurements.read(here / "position-card/my-model/measured").facts["settings"]["recall"] == 6

@@ -75,6 +75,14 @@ def answers(model, rows=None, **options):
     return recall.measure_recall(model, rows, WORDS, CUE, 4 * N, before=[0], **options)
 
 
+def way_of(model):
+    return recall._first_reader(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS).way
+
+
+def ask(way, monkeypatch):
+    monkeypatch.setattr(recall, "_first_reader", lambda model, context, *_: recall._Reader(model, context, way))
+
+
 def test_an_induction_head_built_by_hand_recalls_every_place():
     found = answers(induction(100))
     assert found.probability.shape == (5, N - CUE)
@@ -121,11 +129,11 @@ def test_a_question_is_a_plain_forward_pass_of_the_context_and_its_cue(family):
 @pytest.mark.parametrize("at_once", [1, 6, 1000])
 def test_questions_in_one_row_are_answered_as_one_by_one(at_once, monkeypatch):
     model = llama(vocab_size=VOCABULARY)
-    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS) == "packed"
+    assert way_of(model) == "packed"
     monkeypatch.setattr(recall, "PACKED", at_once)
     packed = answers(model)
     for way in ("apart", "anew"):
-        monkeypatch.setattr(recall, "_way", lambda *_, way=way: way)
+        ask(way, monkeypatch)
         np.testing.assert_allclose(answers(model).probability, packed.probability, atol=1e-6)
     assert packed.probability.std() > 0.01
 
@@ -155,8 +163,8 @@ def test_questions_are_asked_in_the_cheapest_way_that_predicts_the_same(spoilt, 
 
     monkeypatch.setattr(recall.forward, "next_token", counted)
     model = llama(vocab_size=VOCABULARY)
-    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS) == way
-    assert len(prompts) == costs.TRIAL[way]
+    assert way_of(model) == way
+    assert len(prompts) == costs.TRIAL[way] + (way != "anew")  # the reader that is left has read the context
 
 
 @pytest.mark.parametrize(("window", "way"), [(None, "packed"), (24, "apart"), (8, "apart")])
@@ -166,14 +174,14 @@ def test_a_window_that_holds_some_questions_must_hold_all(window, way, monkeypat
     ways = []
     found = answers(model, contexts(2), say=ways.append)
     size = cost.decoder_size(1000, model.config)
-    assert [*ways, costs.expected_way(size, N, CUE, 1)] == [way, way]
-    monkeypatch.setattr(recall, "_way", lambda *_: "anew")
+    assert [*ways, costs.expected_way(size, N, CUE, 1, 1)] == [way, way]
+    ask("anew", monkeypatch)
     np.testing.assert_allclose(found.probability, answers(model, contexts(2)).probability, atol=1e-6)
 
 
 def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monkeypatch):
     model = induction(100)
-    assert recall._way(model, torch.from_numpy(contexts()[0, :-CUE]), CUE, QUESTIONS) != "anew"
+    assert way_of(model) != "anew"
     kept = answers(model)
     forward = model.transformer.forward
 
@@ -278,6 +286,28 @@ def test_every_place_of_words_is_asked_for_and_those_in_pieces():
     assert len(places(128, 3)) == 125
     begins, _ = pieces(spread(2048)[0, :-3])
     np.testing.assert_array_equal(places(2048, 3), [begin + word for begin in begins for word in range(5)])
+
+
+def test_some_places_are_asked_for_as_among_all():
+    model = llama(vocab_size=VOCABULARY)
+    whole, some = answers(model), answers(model, stride=3)
+    np.testing.assert_array_equal(places(N, CUE, 3), [0, 3, 6, 9, 12])
+    for of_all, of_some in zip(whole, some, strict=True):
+        np.testing.assert_allclose(of_some, of_all[:, ::3], atol=1e-6)
+    assert recall.question_count(N, CUE, 3) == 6
+
+
+def test_what_was_read_of_the_first_context_is_asked_about(monkeypatch):
+    """The trial reads it twice, once with a question, and each of the others is read once."""
+    prompts, next_token = [], recall.forward.next_token
+
+    def counted(model, tokens, *given, **named):
+        prompts.append(tokens.shape[1])
+        return next_token(model, tokens, *given, **named)
+
+    monkeypatch.setattr(recall.forward, "next_token", counted)
+    answers(llama(vocab_size=VOCABULARY))
+    assert prompts == [N + 1 + CUE, *[N + 1] * 5]
 
 
 def test_recall_in_prose_is_that_of_whole_passes_of_its_questions():

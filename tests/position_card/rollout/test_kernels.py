@@ -1,11 +1,13 @@
 """Rollouts through Toeplitz attention: against dense matrices, ALiBi's linear way, and closed forms."""
 
+import threading
 import time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import fft
 
 from position_card.rollout import kernels as rollout_kernels
 from position_card.rollout.attention import content_free_attention
@@ -37,6 +39,22 @@ def test_fast_is_dense(n, layers, heads, spread, windows, seed):
     np.testing.assert_allclose(rows, dense(kernels, windows[:layers], mixings), rtol=0, atol=ROUNDING)
     np.testing.assert_allclose(rows.sum(1), 1, rtol=0, atol=ROUNDING)
     assert (rows >= 0).all()
+
+
+@pytest.mark.parametrize(("workers", "threads"), [(1, 1), (2, 2), (3, 3), (9, 5)])
+def test_threads_share_the_rows_and_change_no_bit(workers, threads, monkeypatch):
+    rng = np.random.default_rng(0)
+    kernels, mixings = rng.normal(0, 3, (2, 3, 50)), rng.uniform(0, 1, (5, 2))
+    alone, attended = kernel_last_rows(kernels, [None, 7], mixings), rollout_kernels._attended
+    barrier = threading.Barrier(threads)  # which lets them pass when so many wait there
+
+    def attended_together(rows, weights):
+        barrier.wait(10)
+        return attended(rows, weights)
+
+    monkeypatch.setattr(rollout_kernels, "_attended", attended_together)
+    with fft.set_workers(workers):
+        np.testing.assert_array_equal(kernel_last_rows(kernels, [None, 7], mixings), alone)
 
 
 @pytest.mark.parametrize("window", [None, 1, 7, 400])
