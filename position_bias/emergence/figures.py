@@ -70,7 +70,7 @@ DIFFERENCES = (
     "Released code: coordinates of tokens have standard deviation 1/64 in place of 1/8, the middle is item 5 in place "
     "of 4, training takes 50,000 iterations in place of 100,000"
 )
-NOT_RUN = "not\nrun"  # in the place of a network that was not trained for long
+NO_LONG_RUN = "no long\nrun"  # in the place of a network that was not trained for long
 PALE = 0.7  # share of white in the colour of what shorter training left
 NEAR_LARGEST = 0.6  # of the largest gap that is possible: from there on its line is shown
 LONG, SHORT = Look("", "black"), Look("short training", "black", "D", filled=False)  # means at the end of a training
@@ -564,7 +564,7 @@ def _grouped_bars(axes: Axes, gaps: Gaps, column: str, looks: Mapping[Any, Look]
     for run, values in groupby(looks, lambda value: gaps.select(**{column: value}).longest.empty):
         if run and len(gaps.summaries):
             middle = np.mean([places[value] for value in values])
-            _say_not_run(axes, np.arange(len(PAIRS)) + middle)
+            _say_no_long_run(axes, np.arange(len(PAIRS)) + middle)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xticks(range(len(PAIRS)), [look.name for look in PAIRS.values()])
     axes.set_xlim(-0.5, len(PAIRS) - 0.5)
@@ -572,13 +572,13 @@ def _grouped_bars(axes: Axes, gaps: Gaps, column: str, looks: Mapping[Any, Look]
     axes.spines["bottom"].set_visible(False)
 
 
-def _say_not_run(axes: Axes, at: ArrayLike) -> None:
+def _say_no_long_run(axes: Axes, at: ArrayLike) -> None:
     """Say at the top of a panel that nothing was trained for long at these places."""
     for place in np.atleast_1d(at):
         axes.text(
             place,
             1,
-            NOT_RUN,
+            NO_LONG_RUN,
             transform=axes.get_xaxis_transform(),
             ha="center",
             va="top",
@@ -590,11 +590,11 @@ def _say_not_run(axes: Axes, at: ArrayLike) -> None:
 
 
 def _left_out(row: Iterable[Axes], gaps: Gaps) -> str:
-    """Leave room in the panels that say NOT_RUN, and return what this means; "" without such a panel."""
-    with_note = [axes for axes in row if any(text.get_text() == NOT_RUN for text in axes.texts)]
+    """Leave room in the panels that say NO_LONG_RUN, and return what this means; "" without such a panel."""
+    with_note = [axes for axes in row if any(text.get_text() == NO_LONG_RUN for text in axes.texts)]
     for low, high, axes in [(*axes.get_ylim(), axes) for axes in with_note]:
         axes.set_ylim(low, high + 0.2 * (high - low))
-    return f"; not run: no five seeds for {_iterations_of(gaps.trainings.longest)}" if with_note else ""
+    return f"; no long run: no five seeds for {_iterations_of(gaps.trainings.longest)}" if with_note else ""
 
 
 def _gaps_by_depth(axes: Axes, gaps: Gaps, depths: Sequence[int]) -> None:
@@ -611,7 +611,7 @@ def _gaps_by_depth(axes: Axes, gaps: Gaps, depths: Sequence[int]) -> None:
         _dots(axes, seeds["depth"] + (offset + 0.05) * unit, seeds, look.colour)  # beside the interval
         axes.plot(at, means["gap"], look.marker, color=look.colour, linewidth=0.9, zorder=3, **mark)
         _intervals(axes, at, means, look.colour)
-    _say_not_run(axes, [depth for depth in depths if depth not in {*gaps.longest["depth"]}])
+    _say_no_long_run(axes, [depth for depth in depths if depth not in {*gaps.longest["depth"]}])
     axes.axhline(0, color="black", linewidth=0.6, zorder=0)
     axes.set_xticks(depths)
     axes.set_xlim(depths[0] - 0.5 * unit, depths[-1] + 0.5 * unit)

@@ -37,7 +37,6 @@ def measure(
     activation_checkpointing: bool = False,
     target: str = "p",
     seed: int = 0,
-    every_place: bool = False,
     threads: int | None = None,
     replicates: int = 1000,
     level: float = 0.95,
@@ -60,7 +59,7 @@ def measure(
         prompts: Prompts of each length, at least 8, or as many as the texts have. Each is a window of one document.
         replace: Prompts of the longest length in which tokens are replaced by others. None: 8, or none where that
             would take more than ten minutes.
-        recall: Contexts of random words in which repeated passages are looked for. None: 16, or none where that would
+        recall: Contexts of random words in which repeated passages are looked for. None: 8, or none where that would
             take more than ten minutes.
         questions: Whether built-in questions about invented facts are asked, with which the card begins.
         plain: Whether they are written without the chat template of the tokenizer.
@@ -69,7 +68,6 @@ def measure(
         target: What influence is the gradient of: "p", the probability of the most likely next token; "log-p", its
             logarithm; "contrast", its logit less that of the second; or a token, of which it is the probability.
         seed: It draws prompts, replacing tokens, contexts and the replicates of intervals.
-        every_place: Whether recall is asked for at every place of a short context, and not at every second one.
         threads: Threads that torch computes with. None: as many as it has.
         replicates: How often documents and contexts are resampled for intervals. Where the prompts of a length are of
             fewer than 8 documents, prompts are resampled.
@@ -96,7 +94,6 @@ def measure(
         activation_checkpointing,
         target,
         seed,
-        every_place,
     )
     with _measurable_subject(model, tokenizer, threads, name) as (decoder, subject):
         documents, template = [texts] if isinstance(texts, str) else texts, partial(opening.template_of, tokenizer)

@@ -79,11 +79,11 @@ def parser() -> argparse.ArgumentParser:
     )
     replace = "replace tokens in N of the longest prompts (default: 8, unless that takes more than ten minutes)"
     thorough = (
-        "64 prompts, 16 of which are replaced, and every place of the contexts, where nothing else is asked for: "
-        "intervals a third narrower"
+        "64 prompts, 16 of which are replaced, and 16 contexts, where nothing else is asked for: intervals a third "
+        "narrower"
     )
     recall = (
-        "look for repeated passages in N contexts of random words (default: 16, unless that takes more than ten "
+        "look for repeated passages in N contexts of random words (default: 8, unless that takes more than ten "
         "minutes); a context has 128 words, which stand apart in as many tokens as the longest of --lengths has, if "
         "that is above 256"
     )

@@ -93,7 +93,7 @@ def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: in
 
 
 @lru_cache(maxsize=64)
-def expected_way(size: DecoderSize, n: int, cue: int, before: int, stride: int) -> Way:
+def expected_way(size: DecoderSize, n: int, cue: int, before: int) -> Way:
     """Return the way in which recall in contexts of n tokens will be asked for, as far as it is known without values.
 
     It is `way_by_shapes`, or the cheapest one where an operation needs values.
@@ -101,7 +101,7 @@ def expected_way(size: DecoderSize, n: int, cue: int, before: int, stride: int) 
     model = without_values(size.config, "float32")
     try:
         with Counting(model):
-            way = way_by_shapes(model, n, cue, before, stride)
+            way = way_by_shapes(model, n, cue, before)
     except Exception as error:  # of whichever operation needs the values that are not there
         if out_of_memory(error):
             raise

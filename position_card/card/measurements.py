@@ -15,7 +15,6 @@ from position_card.core.runtime import InputError, whole_directory
 from position_card.rollout import measurement
 from position_card.rollout.measurement import Measurement
 from position_card.rollout.parts import RecallScores
-from position_card.rollout.passages import places
 
 REPLACEMENT, RECALL, QUESTIONS = "replaced.safetensors", "recalled.safetensors", "questions.safetensors"  # of files
 PROBABILITY = "log_probability"  # the column of the answers to questions that is kept as a tensor
@@ -33,18 +32,12 @@ class ReplacementEffects:
 
 @dataclass(frozen=True)
 class RecallResult:
-    """How well a decoder recalled passages of contexts of n tokens, after a cue of `cue` words, by `places`."""
+    """How well a decoder recalled passages of contexts of n tokens, by their place, after a cue of `cue` words."""
 
     n: int
     cue: int
     words: int  # that contexts are drawn from, and among which the right one is looked for
     scores: RecallScores
-    stride: int = 1  # from one place that was asked for to the next, in places
-
-    @property
-    def places(self) -> NDArray[np.int64]:
-        """Where the passages begin, [P]."""
-        return places(self.n, self.cue, self.stride)
 
     @property
     def contexts(self) -> int:
@@ -94,7 +87,7 @@ class Measurements:
                     partial / QUESTIONS, probability, columns=columns, order=order, facts=answers.facts
                 )
             if recall := self.recall:
-                labels = {"n": recall.n, "cue": recall.cue, "words": recall.words, "stride": recall.stride}
+                labels = {"n": recall.n, "cue": recall.cue, "words": recall.words}
                 artifacts.write_tensors(partial / RECALL, recall.scores._asdict(), **labels)
 
 

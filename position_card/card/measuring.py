@@ -43,19 +43,13 @@ INTERVAL = 8  # prompts, after which a measurement is kept
 # How much is measured where nothing else is asked for
 PROMPTS = 32  # of each length
 REPLACEMENT_PROMPTS = 8  # of the longest, whose tokens are replaced
-RECALL_CONTEXTS = 16  # of 8, some draws cannot tell that SmolLM2 recalls the beginning better
-STRIDE = 2  # from one place of a short context to the next that is asked for: questions take longer than the context
-THOROUGH = {  # what a user may ask for in one word
-    "prompts": 64,
-    "replace": 16,
-    "recall": RECALL_CONTEXTS,
-    "every_place": True,
-}
+RECALL_CONTEXTS = 8
+THOROUGH = {"prompts": 64, "replace": 16, "recall": 16}  # what a user may ask for in one word
 LONGEST = 600.0  # announced seconds of replacement or recall, beyond which it is measured only where it is asked for
 CUE = 3  # words that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
 FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
-FEWEST_PLACES = 8  # of a context that are asked for: each eighth has one
+FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has one
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,6 @@ class CardOptions:
     activation_checkpointing: bool = False
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
-    every_place: bool = False  # whether recall is asked for at all places of a short context, and not by STRIDE
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that no card can be measured with."""
@@ -89,7 +82,6 @@ class Contexts:
 
     words: TokenIds  # [V] that the contexts are drawn from
     token_ids: TokenIds  # [C, n + CUE], with a cue of other words behind each
-    stride: int  # from one place of them that is asked for to the next, in places
     at_once: int  # tokens that pass through the model, where contexts or what is kept of them pass with questions
 
     @property
@@ -99,12 +91,12 @@ class Contexts:
 
     def expected_way(self, subject: Subject) -> recall.Way:
         """How questions about them will be asked, as far as it is known before weights are read."""
-        return expected_way(subject.size, self.n, CUE, len(subject.before), self.stride)
+        return expected_way(subject.size, self.n, CUE, len(subject.before))
 
     def cost(self, subject: Subject, way: recall.Way) -> Cost:
         """What recall takes in them, where questions are asked in this way."""
         at_once = recall.questions_at_once(self.at_once, self.token_ids.shape[1] + len(subject.before))
-        questions = recall.question_count(self.n, CUE, self.stride)
+        questions = recall.question_count(self.n, CUE)
         return cost_of_recall(subject, len(self.token_ids), self.n, questions, CUE, way, at_once)
 
 
@@ -264,8 +256,7 @@ def _contexts(
     except InputError as error:
         return None, str(error)
     token_ids = recall.random_contexts(words, n, count, CUE, seed(options.seed, "card", "recall"), prose)
-    takes_some = CUE + STRIDE * FEWEST_PLACES <= n <= WORDS and not options.every_place
-    return Contexts(words, token_ids, STRIDE if takes_some else 1, at_once), ""
+    return Contexts(words, token_ids, at_once), ""
 
 
 def _why_no_slow_recall(options: CardOptions, cost: Cost) -> str:
@@ -334,13 +325,12 @@ def measure_card(
                 contexts.words,
                 CUE,
                 contexts.at_once,
-                stride=contexts.stride,
                 before=plan.subject.before,
                 resumption=resumption("recalled", contexts.n, 1),
                 section=None,
                 say=partial(_say_recall_is_slow, plan, contexts),
             )
-            recall_result = RecallResult(contexts.n, CUE, len(contexts.words), scores, contexts.stride)
+            recall_result = RecallResult(contexts.n, CUE, len(contexts.words), scores)
         except SlowRecallError as error:
             announce(f"{plan.subject.name}: recall is left out: {error}")
             omissions[RECALL] = str(error)

@@ -83,9 +83,9 @@ OF_RECALL = (
     "{words} most frequent ones of this text that are one token each. {cue} of them that stand side by side come "
     "again; the word that followed them is the right one. *Accuracy* is how often it is the most probable of the "
     "{words} words. Places are compared by its probability, less the *prior*, which is its probability after {cue} "
-    "words that are not in the context. The *first eighth*, the *middle half* and the *last eighth* are those of the "
-    "places that are asked for; their means over all contexts are divided, since what is left of a probability may "
-    "be 0 or less, which has no geometric mean. Influence and replacement ask what changes a "
+    "words that are not in the context. The *first eighth*, the *middle half* and the *last eighth* are those of all "
+    "places where a passage can begin; their means over all contexts are divided, since what is left of a "
+    "probability may be 0 or less, which has no geometric mean. Influence and replacement ask what changes a "
     "prediction, and recall asks whether it is right.\n"
 )
 IN_THE_LAST_COLUMN = """
@@ -288,11 +288,7 @@ def _made_of(measurements: Measurements) -> Iterator[tuple[str, str]]:
     )
     if recall := measurements.recall:
         material = sentences.recall_material(recall.n)
-        places = number_of(len(recall.places), "place")
-        yield (
-            "recall",
-            f"{number_of(recall.contexts, 'context')} of {material}; cues of {recall.cue}, at {places} of each",
-        )
+        yield "recall", f"{number_of(recall.contexts, 'context')} of {material}; cues of {recall.cue}"
     for measure, reason in facts["left out"].items():
         yield measure, f"not measured: {reason}"
     if note := facts.get("tokenizer"):

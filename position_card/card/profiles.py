@@ -22,6 +22,7 @@ from position_card.rollout import comparison
 from position_card.rollout.attention import Array
 from position_card.rollout.measurement import Measurement
 from position_card.rollout.parts import above_prior, ends_over_middle, is_able, logarithms_over_middle, middle_half
+from position_card.rollout.passages import places
 from position_card.rollout.statistics import percentile_interval, resampled_weights
 from position_card.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 
@@ -188,7 +189,7 @@ def recall_part(recall: RecallResult, replicates: int, level: float, seed: int) 
     """
     scores = recall.scores
     weights = comparison.prompt_weights(np.arange(recall.contexts), replicates, seed)
-    table = pd.DataFrame({"place": recall.places})
+    table = pd.DataFrame({"place": places(recall.n, recall.cue)})
     for name, by_context in (("probability", scores.probability), (ACCURACY, scores.correct)):
         table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, by_context), level))
     table = table.assign(prior=scores.prior.mean(0), chance=1 / recall.words)

@@ -100,9 +100,9 @@ def random_contexts(
     return contexts
 
 
-def question_count(n: int, cue: int, stride: int = 1) -> int:
-    """Count the questions about a context of n tokens: one for each place by this stride, and a foreign one."""
-    return len(places(n, cue, stride)) + 1
+def question_count(n: int, cue: int) -> int:
+    """Count the questions about a context of n tokens: one for each place, and one that is foreign."""
+    return len(places(n, cue)) + 1
 
 
 def questions_at_once(tokens_per_batch: int, length: int) -> int:
@@ -110,7 +110,7 @@ def questions_at_once(tokens_per_batch: int, length: int) -> int:
     return max(1, tokens_per_batch // length)
 
 
-def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0, stride: int = 1) -> Way:
+def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0) -> Way:
     """Return the way to ask about contexts of n tokens behind `before` others, as far as shapes of tensors tell it.
 
     The `model` may hold no values (torch's device meta). With values, `measure_recall` may find another one.
@@ -120,7 +120,7 @@ def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0, str
     keeping: tuple[Way, ...] = ("packed", "apart")
     for way in keeping:
         try:
-            _answer_behind_others(_Reader(model, context, way), questions, question_count(n, cue, stride))
+            _answer_behind_others(_Reader(model, context, way), questions, question_count(n, cue))
         except UNABLE:
             continue
         return way
@@ -136,29 +136,27 @@ def measure_recall(
     cue: int,
     tokens_per_batch: int,
     *,
-    stride: int = 1,
     before: Sequence[int] = (),
     resumption: Resumption | None = None,
     section: str | None = "recall",
     say: Callable[[Way], None] = lambda way: None,
 ) -> RecallScores:
-    """Ask a decoder for places of contexts and their foreign cues, [C, n + cue], of these `words` [V].
+    """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
-    It is asked for the first place, and from there on for those by this `stride`. `before` are the tokens that prompts
-    of the model begin with. A context is read once, and questions about it stand behind it in one row, where the model
-    predicts the same so; else as many are asked at once as `tokens_per_batch` holds with their contexts. The arithmetic
-    is in float32, whatever the weights are. With a `resumption`, contexts that were asked about before an interruption
-    are not asked about again. Raises InputError where a GPU's memory is too small; `section` tells where the
-    configuration has the remedy, if it does. What is found to be the way to ask is given to `say` before the first
-    context is.
+    `before` are the tokens that prompts of the model begin with. A context is read once, and questions about it stand
+    behind it in one row, where the model predicts the same so; else as many are asked at once as `tokens_per_batch`
+    holds with their contexts. The arithmetic is in float32, whatever the weights are. With a `resumption`, contexts
+    that were asked about before an interruption are not asked about again. Raises InputError where a GPU's memory is
+    too small; `section` tells where the configuration has the remedy, if it does. What is found to be the way to ask is
+    given to `say` before the first context is.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
     batch = questions_at_once(tokens_per_batch, contexts.shape[1] + len(before))
     n = contexts.shape[1] - cue
-    begins = torch.from_numpy(places(n, cue, stride)).to(device)
+    begins = torch.from_numpy(places(n, cue)).to(device)
     first = torch.tensor([*before, *contexts[0, :-cue]], device=device)
-    reader = _first_reader(model, first, cue, question_count(n, cue, stride))
+    reader = _first_reader(model, first, cue, question_count(n, cue))
     say(reader.way)
 
     def ask(rows: Tensor) -> None:

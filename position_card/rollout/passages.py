@@ -20,14 +20,13 @@ def word_positions(n: int) -> NDArray[np.int64]:
     return word + (word // PIECE + 1) * (n - len(word)) // (PIECES + 1)
 
 
-def places(n: int, cue: int, stride: int = 1) -> NDArray[np.int64]:
+def places(n: int, cue: int) -> NDArray[np.int64]:
     """Return the positions in a context of n tokens at which a passage begins, rising, int64 [P], counted from 0.
 
-    A passage is `cue` words and the word that follows them. Of those that the context has, the first is there, and
-    from there on those by this `stride`; where pieces of words stand apart in a longer text, a passage lies within one
-    piece.
+    A passage is `cue` words and the word that follows them. Every one that the context has is there; where pieces of
+    words stand apart in a longer text, a passage lies within one piece.
     """
     positions = word_positions(n)
     word = np.arange(len(positions) - cue)
     whole = (n <= WORDS) | (word // PIECE == (word + cue) // PIECE)
-    return positions[word[whole]][::stride]
+    return positions[word[whole]]

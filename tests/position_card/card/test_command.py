@@ -182,18 +182,14 @@ def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
 
 @pytest.mark.parametrize(
     ("typed", "expected"),
-    [
-        ("", (32, None, None, False)),
-        ("--thorough", (64, 16, 16, True)),
-        ("--thorough --replace 3 --prompts 9", (9, 3, 16, True)),
-    ],
+    [("", (32, None, None)), ("--thorough", (64, 16, 16)), ("--thorough --replace 3 --prompts 9", (9, 3, 16))],
 )
 def test_budgets_are_those_that_were_typed(here, monkeypatch, typed, expected):
     plan = Mock(side_effect=InputError("nothing is measured"))
     monkeypatch.setattr(measuring, "plan_card", plan)
     command.main(["./my-model", *TEXT[:2], *typed.split(), "--quiet"])
     options = plan.call_args.args[2]
-    assert (options.prompts, options.replace, options.recall, options.every_place) == expected
+    assert (options.prompts, options.replace, options.recall) == expected
 
 
 def test_statistics_have_as_many_threads_as_were_typed(here, monkeypatch):

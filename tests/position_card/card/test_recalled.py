@@ -50,9 +50,9 @@ def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, pros
     of = planned(tokenizer_of_words, prose, recall=5).contexts
     assert of.n == TOKENS - measuring.CUE
     table, model = mine.tables["recall"].set_index("place"), llama().eval()
-    assert list(table.index) == list(range(0, of.n - measuring.CUE, measuring.STRIDE))
+    assert list(table.index) == list(range(of.n - measuring.CUE))
     assert (set(table["n"]), set(table["prompts"])) == ({of.n}, {5})
-    for place in (0, 8, of.n - measuring.CUE - 2):
+    for place in (0, 7, of.n - measuring.CUE - 1):
         cues = of.token_ids[:, place : place + measuring.CUE]
         tokens = torch.from_numpy(np.hstack([of.token_ids[:, : -measuring.CUE], cues]))
         logits = model(tokens).logits[:, -1].detach().double()
@@ -83,7 +83,7 @@ def test_random_weights_recall_nothing(mine):
     part = mine.parts_by_measure["recall"]
     assert "Recall is too poor" in sentences.on_recall(part, mine.measurements.recall.words)
     assert re.search(
-        r"^\| recall \| 5 contexts of 61 words in random order; cues of 3, at 29 places of each \|$",
+        r"^\| recall \| 5 contexts of 61 words in random order; cues of 3 \|$",
         mine.page,
         re.MULTILINE,
     )
@@ -125,22 +125,10 @@ def test_contexts_are_as_long_as_long_prompts(lengths, longest, n, tokenizer_of_
     assert (of.contexts.n, len(of.contexts.words)) == (n, 200)
 
 
-@pytest.mark.parametrize(
-    ("asked", "n", "stride"),
-    [({}, 61, 2), ({"every_place": True}, 61, 1), ({"lengths": (300,)}, 300, 1), ({}, 19, 2), ({}, 18, 1)],
-)
-def test_every_place_is_asked_for_in_very_short_and_long_contexts_and_on_request(
-    asked, n, stride, tokenizer_of_words, prose
-):
-    of = planned(tokenizer_of_words, [" ".join(prose)], longest=n + measuring.CUE, **asked).contexts
-    assert (of.n, of.stride) == (n, stride)
-
-
 def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     monkeypatch.setattr(costs, "operations_per_second", lambda *_: 1.0)
     one, three = (planned(tokenizer_of_words, prose, recall=count) for count in (1, 3))
-    n = TOKENS - measuring.CUE
-    places = -(-(n - measuring.CUE) // measuring.STRIDE)
+    n, places = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE
     forward = one.subject.size.forward_cost(n, "float32").operations / n  # of a token
     more = three.costs["recall"].seconds - one.costs["recall"].seconds
     assert more == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
@@ -152,7 +140,7 @@ def test_recall_that_is_asked_otherwise_than_planned_says_so(tokenizer_of_words,
     plan = planned(tokenizer_of_words, prose, recall=3)
     packed, anew = (plan.contexts.cost(plan.subject, way).seconds for way in ("packed", "anew"))
     n = plan.contexts.n
-    questions = len(range(0, n - measuring.CUE, measuring.STRIDE)) + 1
+    questions = 1 + n - measuring.CUE
     asked = questions * measuring.CUE
     assert anew / packed == pytest.approx(
         (costs.TRIAL["anew"] * n + 3 * (questions * n + asked)) / (costs.TRIAL["packed"] * n + 3 * (n + asked))
@@ -180,14 +168,14 @@ def test_recall_behind_a_window_takes_the_passes_announced(tokenizer_of_words, p
     measure(windowed(), tokenizer_of_words, prose, recall=3, tokens_per_batch=60, **ASKED)
     assert "another time" not in capsys.readouterr().err
     passes = asked.count("apart") - 2  # that are tried
-    assert passes == 3 * 10  # of 30 questions about each context, three with what is kept of 61 tokens each
+    assert passes == 3 * 20  # of 59 questions about each context, three with what is kept of 61 tokens each
     n, size = plan.contexts.n, plan.subject.size
     forward = size.forward_cost(n, "float32").operations / n  # of a token
     more = plan.costs["recall"].seconds - plan.contexts.cost(plan.subject, "packed").seconds
     assert more == pytest.approx(passes * 2 * size.parameters / 1e6 + n * forward / 1e9)
 
 
-@pytest.mark.parametrize(("speed", "asked", "count"), [(1e9, None, 16), (1e3, None, 0), (1e3, 3, 3)])
+@pytest.mark.parametrize(("speed", "asked", "count"), [(1e9, None, 8), (1e3, None, 0), (1e3, 3, 3)])
 def test_slow_recall_is_left_out_where_nobody_asks_for_it(
     speed, asked, count, tokenizer_of_words, prose, monkeypatch, capsys
 ):
@@ -201,7 +189,7 @@ def test_slow_recall_is_left_out_where_nobody_asks_for_it(
         assert line.startswith(f"- recall: {count} contexts")
     else:
         assert of.contexts is None
-        assert re.search(r"- without recall: it would take \d+ minutes, .* 10 minutes .*--recall 16", line)
+        assert re.search(r"- without recall: it would take \d+ minutes, .* 10 minutes .*--recall 8", line)
 
 
 def test_recall_found_to_be_slow_is_left_out_too(tokenizer_of_words, prose, monkeypatch, capsys):

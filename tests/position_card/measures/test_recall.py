@@ -174,7 +174,7 @@ def test_a_window_that_holds_some_questions_must_hold_all(window, way, monkeypat
     ways = []
     found = answers(model, contexts(2), say=ways.append)
     size = cost.decoder_size(1000, model.config)
-    assert [*ways, costs.expected_way(size, N, CUE, 1, 1)] == [way, way]
+    assert [*ways, costs.expected_way(size, N, CUE, 1)] == [way, way]
     ask("anew", monkeypatch)
     np.testing.assert_allclose(found.probability, answers(model, contexts(2)).probability, atol=1e-6)
 
@@ -286,15 +286,6 @@ def test_every_place_of_words_is_asked_for_and_those_in_pieces():
     assert len(places(128, 3)) == 125
     begins, _ = pieces(spread(2048)[0, :-3])
     np.testing.assert_array_equal(places(2048, 3), [begin + word for begin in begins for word in range(5)])
-
-
-def test_some_places_are_asked_for_as_among_all():
-    model = llama(vocab_size=VOCABULARY)
-    whole, some = answers(model), answers(model, stride=3)
-    np.testing.assert_array_equal(places(N, CUE, 3), [0, 3, 6, 9, 12])
-    for of_all, of_some in zip(whole, some, strict=True):
-        np.testing.assert_allclose(of_some, of_all[:, ::3], atol=1e-6)
-    assert recall.question_count(N, CUE, 3) == 6
 
 
 def test_what_was_read_of_the_first_context_is_asked_about(monkeypatch):

@@ -51,7 +51,7 @@ def test_a_place_without_long_training_says_so():
     said = [[round(text.get_position()[0], 1) for text in axes.texts] for axes in figure.axes]
     assert said == [[-0.2, 0.8, 1.8], [0, 1, 2]]  # no mask; both masks
     told = figure.legends[-1].get_title().get_text().replace("\n", " ")
-    assert "not run: no five seeds for 100,000 iterations" in told
+    assert "no long run: no five seeds for 100,000 iterations" in told
 
 
 def test_a_figure_and_its_file_say_which_networks_it_draws_at_which_scale(tmp_path):
