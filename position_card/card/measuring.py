@@ -43,7 +43,7 @@ INTERVAL = 8  # prompts, after which a measurement is kept
 # How much is measured where nothing else is asked for
 PROMPTS = 32  # of each length
 REPLACEMENT_PROMPTS = 8  # of the longest, whose tokens are replaced
-RECALL_CONTEXTS = 8
+RECALL_CONTEXTS = 8  # in which passages are looked for
 THOROUGH = {"prompts": 64, "replace": 16, "recall": 16}  # what a user may ask for in one word
 LONGEST = 600.0  # announced seconds of replacement or recall, beyond which it is measured only where it is asked for
 CUE = 3  # words that are repeated

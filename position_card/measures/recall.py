@@ -34,6 +34,8 @@ WORD = re.compile(r"\b[a-z]{3,}\b")
 PACKED = 512  # tokens of questions that stand in one row behind a context, at most
 COMMON = 200  # words that those of contexts are drawn from
 Way = Literal["packed", "apart", "anew"]  # in one row behind a context, each behind its copy, or with all tokens
+# The ways that go on from a context, the cheapest first, and what a question does where a model cannot be asked so.
+SHORT_CUTS: Mapping[Way, str] = {"packed": "passes by itself", "apart": "passes all tokens"}
 
 
 def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -> TokenIds:
@@ -117,8 +119,7 @@ def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0) -> 
     """
     context = torch.zeros(before + n, dtype=torch.int64, device="meta")
     questions = context[: 2 * cue].view(2, cue)
-    keeping: tuple[Way, ...] = ("packed", "apart")
-    for way in keeping:
+    for way in SHORT_CUTS:
         try:
             _answer_behind_others(_Reader(model, context, way), questions, question_count(n, cue))
         except UNABLE:
@@ -215,11 +216,10 @@ def _first_reader(model: PreTrainedModel, context: Tensor, cue: int, count: int)
     questions = torch.stack([context[:cue], context[-cue - 1 : -1]])
     anew = _Reader(model, context, "anew")
     answer_anew = anew.after(questions[1:], 1)
-    otherwise: Mapping[Way, str] = {"packed": "passes by itself", "apart": "passes all tokens"}
-    for way, what_else in otherwise.items():
+    for way, otherwise in SHORT_CUTS.items():
         reader = _Reader(model, context, way)
         answer = partial(_answer_behind_others, reader, questions, count)
-        if reuses(lambda: answer_anew, answer, "every question", what_else):
+        if reuses(lambda: answer_anew, answer, "every question", otherwise):
             return reader
     return anew
 

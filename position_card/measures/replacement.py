@@ -22,10 +22,9 @@ from position_card.probe import forward
 from position_card.probe.precision import in_float32
 from position_card.probe.streaming import with_streaming
 from position_card.rollout.attention import Array
+from position_card.rollout.parts import words
 
 TokenIds = NDArray[np.int64]
-
-SPREAD = 4  # tokens of the middle half that are replaced; 8 take half as long again, for intervals a tenth narrower
 
 
 class Responses(NamedTuple):
@@ -40,8 +39,7 @@ def chosen_positions(n: int, first: int = 0) -> list[int]:
 
     `first` is the number of start tokens before the text, of which the first is replaced, too.
     """
-    spread = np.linspace(n // 4, n - n // 4 - 1, SPREAD).round().astype(int)
-    return sorted({0, first, *map(int, spread), n - 1})
+    return sorted({first, *(word.start for word in words(n))})
 
 
 def donors(prompts: TokenIds, count: int, seed: int) -> TokenIds:

@@ -82,11 +82,7 @@ def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_w
 def test_random_weights_recall_nothing(mine):
     part = mine.parts_by_measure["recall"]
     assert "Recall is too poor" in sentences.on_recall(part, mine.measurements.recall.words)
-    assert re.search(
-        r"^\| recall \| 5 contexts of 61 words in random order; cues of 3 \|$",
-        mine.page,
-        re.MULTILINE,
-    )
+    assert re.search(r"^\| recall \| 5 contexts of 61 words in random order; cues of 3 \|$", mine.page, re.MULTILINE)
     ends = mine.tables["statistics"].query("variant == 'recall' and statistic != 'accuracy'")
     assert ends["value"].isna().all()
 

@@ -83,6 +83,18 @@ def ask(way, monkeypatch):
     monkeypatch.setattr(recall, "_first_reader", lambda model, context, *_: recall._Reader(model, context, way))
 
 
+def lengths_read(monkeypatch):
+    """Return a list that gets the tokens of every prompt that passes by itself, behind no other tokens or some."""
+    lengths, next_token = [], recall.forward.next_token
+
+    def counted(model, tokens, *given, **named):
+        lengths.extend([tokens.shape[1]] * len(tokens))
+        return next_token(model, tokens, *given, **named)
+
+    monkeypatch.setattr(recall.forward, "next_token", counted)
+    return lengths
+
+
 def test_an_induction_head_built_by_hand_recalls_every_place():
     found = answers(induction(100))
     assert found.probability.shape == (5, N - CUE)
@@ -155,16 +167,12 @@ def test_questions_are_asked_in_the_cheapest_way_that_predicts_the_same(spoilt, 
             return original(model_or_cache, *given).flip(0)
 
         monkeypatch.setattr(recall.forward, name, wrong)
-    prompts, next_token = [], recall.forward.next_token
-
-    def counted(model, tokens, *given, **named):
-        prompts.extend(tokens if tokens.shape[1] >= N else [])
-        return next_token(model, tokens, *given, **named)
-
-    monkeypatch.setattr(recall.forward, "next_token", counted)
+    lengths = lengths_read(monkeypatch)
     model = llama(vocab_size=VOCABULARY)
     assert way_of(model) == way
-    assert len(prompts) == costs.TRIAL[way] + (way != "anew")  # the reader that is left has read the context
+    assert sum(length >= N for length in lengths) == costs.TRIAL[way] + (
+        way != "anew"
+    )  # the reader that is left has read the context
 
 
 @pytest.mark.parametrize(("window", "way"), [(None, "packed"), (24, "apart"), (8, "apart")])
@@ -290,15 +298,9 @@ def test_every_place_of_words_is_asked_for_and_those_in_pieces():
 
 def test_what_was_read_of_the_first_context_is_asked_about(monkeypatch):
     """The trial reads it twice, once with a question, and each of the others is read once."""
-    prompts, next_token = [], recall.forward.next_token
-
-    def counted(model, tokens, *given, **named):
-        prompts.append(tokens.shape[1])
-        return next_token(model, tokens, *given, **named)
-
-    monkeypatch.setattr(recall.forward, "next_token", counted)
+    lengths = lengths_read(monkeypatch)
     answers(llama(vocab_size=VOCABULARY))
-    assert prompts == [N + 1 + CUE, *[N + 1] * 5]
+    assert lengths == [N + 1 + CUE, *[N + 1] * 5]
 
 
 def test_recall_in_prose_is_that_of_whole_passes_of_its_questions():
