@@ -70,7 +70,7 @@ DIFFERENCES = (
     "Released code: coordinates of tokens have standard deviation 1/64 in place of 1/8, the middle is item 5 in place "
     "of 4, training takes 50,000 iterations in place of 100,000"
 )
-NO_LONG_RUN = "no long\nrun"  # in the place of a network that was not trained for long
+NO_LONG_RUN = "no\nlong\nrun"  # in the place of a network that was not trained for long
 PALE = 0.7  # share of white in the colour of what shorter training left
 NEAR_LARGEST = 0.6  # of the largest gap that is possible: from there on its line is shown
 LONG, SHORT = Look("", "black"), Look("short training", "black", "D", filled=False)  # means at the end of a training
@@ -593,7 +593,7 @@ def _left_out(row: Iterable[Axes], gaps: Gaps) -> str:
     """Leave room in the panels that say NO_LONG_RUN, and return what this means; "" without such a panel."""
     with_note = [axes for axes in row if any(text.get_text() == NO_LONG_RUN for text in axes.texts)]
     for low, high, axes in [(*axes.get_ylim(), axes) for axes in with_note]:
-        axes.set_ylim(low, high + 0.2 * (high - low))
+        axes.set_ylim(low, high + 0.3 * (high - low))
     return f"; no long run: no five seeds for {_iterations_of(gaps.trainings.longest)}" if with_note else ""
 
 
