@@ -170,7 +170,8 @@ def plan_card(
     replacement_prompts = min(
         REPLACEMENT_PROMPTS if options.replace is None else options.replace, len(prompts[longest].tokens)
     )
-    of_replacement = cost_of_replacement(subject, replacement_prompts, longest, text_name, at_once[longest])
+    forward_at_once = FORWARD * at_once[longest]
+    of_replacement = cost_of_replacement(subject, replacement_prompts, longest, text_name, forward_at_once)
     if not replacement_prompts:
         omissions[REPLACEMENT] = "0 prompts were asked for"
     elif options.replace is None and (too_long := _too_long(of_replacement)):
@@ -179,7 +180,7 @@ def plan_card(
     else:
         costs[REPLACEMENT] = of_replacement
     n = longest if longest > LONG else WORDS
-    contexts, why_not = _contexts(subject, options, n, documents, FORWARD * at_once[longest])
+    contexts, why_not = _contexts(subject, options, n, documents, forward_at_once)
     if contexts:
         of_recall = contexts.cost(subject, contexts.expected_way(subject))
         if why_not := _why_no_slow_recall(options, of_recall):
@@ -381,5 +382,5 @@ def _replacement_effects(plan: CardPlan, model: PreTrainedModel, n: int) -> Repl
     positions = replacement.chosen_positions(n, len(plan.subject.before))
     windows = [slice(position, position + 1) for position in positions]
     donors = replacement.donors(prompts, 1, seed(plan.options.seed, "card", "replaced", n))
-    effects = replacement.responses(model, prompts, windows, donors, [1.0], plan.at_once[n]).total_variation[..., 0, 0]
-    return ReplacementEffects(n, tuple(positions), effects)
+    effects = replacement.responses(model, prompts, windows, donors, [1.0], FORWARD * plan.at_once[n])
+    return ReplacementEffects(n, tuple(positions), effects.total_variation[..., 0, 0])

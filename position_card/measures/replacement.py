@@ -139,11 +139,11 @@ def _with_endings(
 
 def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
     """Try on a prompt [1, n, width] whether the model predicts the same where it goes back to a prefix."""
-    half, twice = embeddings.shape[1] // 2, embeddings.expand(2, -1, -1)
+    start, twice = 3 * embeddings.shape[1] // 4, embeddings.expand(2, -1, -1)
     rows = torch.zeros(2, dtype=torch.int64, device=embeddings.device)
 
     def again() -> Tensor:
         _, cache = forward.next_token(model, embeddings, keep=True)
-        return _with_endings(model, twice[:, :half], twice[:, half:], cache, rows)[:1]
+        return _with_endings(model, twice[:, :start], twice[:, start:], cache, rows)[:1]
 
     return reuses(lambda: forward.next_token(model, embeddings)[0], again, "every replacement")

@@ -170,9 +170,9 @@ def weights(call: AttentionCall, way: Computation, rows: slice, read: slice) -> 
         out = call.eager(part)[1]
         assert out is not None
         return out
-    query, key = part.query, part.key
+    query, key = part.query * part.scaling, part.key
     grouped = query.unflatten(1, (key.shape[1], -1)).flatten(2, 3)  # queries beside one another that meet the same keys
-    logits = (grouped @ key.mT).view(*query.shape[:3], -1).float().mul_(part.scaling)
+    logits = (grouped @ key.mT).view(*query.shape[:3], -1).float()
     if way.causal:  # every key before the block is read
         later = torch.ones(query.shape[2], query.shape[2], dtype=torch.bool, device=query.device).triu(1)
         logits[..., rows.start - read.start :].masked_fill_(later, -torch.inf)
