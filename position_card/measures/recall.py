@@ -146,10 +146,10 @@ def measure_recall(
 
     `before` are the tokens that prompts of the model begin with. A context is read once, and questions about it stand
     behind it in one row, where the model predicts the same so; else as many are asked at once as `tokens_per_batch`
-    holds with their contexts. The arithmetic is in float32, whatever the weights are. With a `resumption`, contexts
-    that were asked about before an interruption are not asked about again. Raises InputError where a GPU's memory is
-    too small; `section` tells where the configuration has the remedy, if it does. What is found to be the way to ask is
-    given to `say` before the first context is.
+    holds with their contexts. The arithmetic is in float32, whatever the weights are. The first context shows how to
+    ask, which `say` is given before the next one is read. With a `resumption`, the others are not asked about again
+    after an interruption. Raises InputError where a GPU's memory is too small; `section` tells where the configuration
+    has the remedy, if it does.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
