@@ -21,6 +21,7 @@ from position_card.measures.cost import (
     operations_per_second,
     without_values,
 )
+from position_card.measures.measure import MOST_LOSSES
 from position_card.measures.recall import PACKED, Way, way_by_shapes
 from position_card.texts.prompts import PromptSet
 
@@ -57,7 +58,7 @@ def cost_of_gradients(
     size, precision = subject.size, subject.precision
     counts = {n: len(prompt_set.tokens) for n, prompt_set in prompts.items()}
     material = enumeration([f"{count} prompts of {n:,} tokens" for n, count in counts.items()]) + f" of {text}"
-    head = 2 * size.width * size.vocabulary  # operations of a token, which all tokens have for their loss
+    head = 2 * size.width * size.vocabulary  # operations of a token whose loss is measured
     operations, memories = 0.0, []
     for n, count in counts.items():
         cost = size.pass_cost(n, precision, recomputed=recomputed)
@@ -65,7 +66,7 @@ def cost_of_gradients(
         if cost is None or memory is None:
             return Cost(material, None, None)
         memories.append(memory)
-        operations += (count + LAYOUT) * cost.operations + count * n * head
+        operations += (count + LAYOUT) * cost.operations + count * min(n, MOST_LOSSES) * head
     return Cost(material, max(memories), operations / operations_per_second(subject.device, precision))
 
 

@@ -190,7 +190,7 @@ def _caption(part: CardPart, questions: bool, recall: bool) -> str:
     answers = [CAPTION_OF_QUESTIONS] * questions + [CAPTION_OF_RECALL] * recall
     places = ("Top left", "Top right") if len(answers) > 1 else ("Top",)
     top = "".join(f"{place}: {answer}. " for place, answer in zip(places, answers, strict=False))
-    loss = "; right: the loss of each token by its position, given all tokens before it" if LOSS in part.tables else ""
+    loss = "; right: losses of tokens by position, given all tokens before them" if LOSS in part.tables else ""
     return (
         f"{top}{'Below' if answers else 'Top'}: {OF_INFLUENCE} {OF_ENDS}Last row, left: "
         f"{OF_LAMBDA}{loss}; beside lambda: {OF_ATTENTION} {_of_intervals(part.level)}"

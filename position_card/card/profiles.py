@@ -139,15 +139,10 @@ def influence_part(measurement: Measurement, replicates: int, level: float, seed
         "profile": curves,
         "distances": attention_table(measurement),
     }
-    if measurement.losses is not None:
-        tables[LOSS] = loss_table(measurement.losses, measurement.n, weights, level)
+    if measurement.losses is not None and measurement.loss_positions is not None:
+        of_positions = bounds(_means(weights, measurement.losses), level)
+        tables[LOSS] = pd.DataFrame({"position": measurement.loss_positions, **of_positions})
     return CardPart(measurement.n, measurement.prompts, level, all_values, tables)
-
-
-def loss_table(losses: NDArray[np.floating], n: int, weights: Mapping[int, Array], level: float) -> pd.DataFrame:
-    """The mean loss by position as a tidy table (position, value, low, high), of `losses` [N, tokens] at the end."""
-    position = np.arange(n - losses.shape[1], n)
-    return pd.DataFrame({"position": position, **bounds(_means(weights, losses), level)})
 
 
 def replacement_part(

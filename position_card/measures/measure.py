@@ -43,6 +43,7 @@ from position_card.rollout.measurement import (
 MIXINGS = (*ESTIMATORS, FROBENIUS_APART)
 MATRICES_UP_TO = 1024  # tokens; beyond, mean attention is kept by distance only
 LOSS_TOKENS = 4  # tokens at the end of each prompt, whose loss says whether the model can predict the text
+MOST_LOSSES = 64  # of a prompt, where losses by position are asked for: the head costs as much as layers do
 OF_PROMPTS = {  # what a message calls the quantities that are kept of each prompt
     **{estimator: f"lambda ({estimator})" for estimator in MIXINGS},
     "influence": "influence",
@@ -63,9 +64,7 @@ class Quantities:
     target: str | int = "p"  # what influence is the gradient of (`quantities.differentiated`)
     content: bool = False  # mean content logits of every pair of tokens, of families with ALiBi
     gram: bool = False  # cosines between the inputs of attention, and their recency
-    losses_from: int | None = (
-        None  # the first token whose loss is measured, and of all after it; None: of the last ones
-    )
+    losses_from: int | None = None  # the first token that may have its loss measured; None: only the last ones have
     apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
     groups: int = 0  # of documents, whose means of attention and kernels are kept besides those of all; 0: none
     matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
@@ -170,7 +169,8 @@ class _Record:
             else:
                 losses = quantities.loss(self.model, tokens, latest)
         if (first := self.quantities.losses_from) is not None:
-            by_position = losses_by_position(self.model, tokens, first, states, losses, latest)
+            positions = loss_positions(self.n, first)
+            by_position = losses_by_position(self.model, tokens, positions, states, losses, latest)
             self.tally.add_prompts("losses", by_position)
             losses = by_position.mean(-1)
         self.tally.add_prompts("loss", losses)
@@ -317,6 +317,7 @@ class _Record:
         if np.abs(by_prompt["no_token"]).max() <= tolerance(self.model.dtype, 1):
             del by_prompt["no_token"]
         mixings = {estimator: by_prompt.pop(estimator) for estimator in MIXINGS if estimator in by_prompt}
+        first = self.quantities.losses_from
         attention, by_distance = self._attention(len(documents))
         sizes = {} if self.groups is None else {_of_group(g): size for g, size in enumerate(np.bincount(self.groups))}
         kernels_of_sets = self._kernels({"": len(documents), **sizes})
@@ -333,6 +334,7 @@ class _Record:
             slopes=families.effective_slopes(self.model.config),
             content=self._mean("content", len(documents)),
             gram=self._mean("gram", len(documents)),
+            loss_positions=None if first is None else loss_positions(self.n, first),
             **by_prompt,
         )
 
@@ -402,26 +404,39 @@ def _of_group(group: int) -> str:
     return f" of group {group}"
 
 
+def loss_positions(n: int, first: int) -> NDArray[np.int64]:
+    """Return the positions [P] of n tokens whose losses are measured: evenly spaced from `first` on, up to the last."""
+    apart = -(-(n - first) // MOST_LOSSES)
+    return np.arange(first + (n - 1 - first) % apart, n, apart)
+
+
 def losses_by_position(
-    model: PreTrainedModel, tokens: Tensor, first: int, states: list[forward.States], latest_losses: Tensor, latest: int
+    model: PreTrainedModel,
+    tokens: Tensor,
+    positions: NDArray[np.int64],
+    states: list[forward.States],
+    latest_losses: Tensor,
+    latest: int,
 ) -> Tensor:
-    """Return the loss of each of the `tokens`, int64 [B, n], from `first` on, in nats, float32 [B, n - first].
+    """Return the losses of the tokens at some `positions` [P] of prompts, int64 [B, n], in nats, float32 [B, P].
 
     They come from the hidden `states` of one pass of these tokens (`forward.collecting_states`) where the head turns
     these into the losses of that pass: the mean over its `latest` tokens is known, `latest_losses` [B]. Where it does
     not, or where no states were collected, the model passes once more, as the log says.
     """
+    n = tokens.shape[1]
     if not states:
         log.info("losses take a pass of their own: the model shows no hidden states below its head")
-        return quantities.losses(model, tokens, first)
+        return quantities.losses(model, tokens)[:, positions - 1]
     try:
-        losses = quantities.losses_of_states(model, tokens, first, states[-1])
+        asked = np.union1d(positions, np.arange(n - latest, n))
+        losses = quantities.losses_of_states(model, tokens, asked, states[-1])
         if is_close(losses[:, -latest:].mean(-1), latest_losses):
-            return losses
+            return losses[:, np.isin(asked, positions)]
         log.info("losses take a pass of their own: the head alone gives others")
     except passes.UNABLE as error:
         log.info("losses take a pass of their own: the head cannot be asked alone (%r)", error)
-    return quantities.losses(model, tokens, first)
+    return quantities.losses(model, tokens)[:, positions - 1]
 
 
 def _distance_sums(attention: Tensor) -> Tensor:

@@ -165,9 +165,8 @@ def reuses(
     Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
     log then says what the pass of this name does `otherwise`, and why.
     """
-    anew = predict_anew()
     try:
-        continued = predict_from_prefix()
+        anew, continued = predict_anew(), predict_from_prefix()
     except UNABLE as error:
         log.info("%s %s: the model cannot go on from a prefix (%s)", pass_name, otherwise, error)
         return False

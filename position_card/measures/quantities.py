@@ -6,7 +6,9 @@ logits (structural, Section 6.1) and cosines between the vectors that attention 
 
 import math
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 from torch.nn.functional import cross_entropy
@@ -68,27 +70,32 @@ def loss(model: PreTrainedModel, tokens: Tensor, latest: int) -> Tensor:
 
 
 @torch.no_grad()
-def losses_of_states(model: PreTrainedModel, tokens: Tensor, first: int, states: forward.States) -> Tensor:
-    """Return the `losses` of prompts whose hidden states below the head are known, POSITIONS tokens at a time."""
+def losses_of_states(
+    model: PreTrainedModel, tokens: Tensor, positions: NDArray[np.int64], states: forward.States
+) -> Tensor:
+    """Return those `losses` [B, P] that are of some positions [P], from 1 on, of prompts with these hidden states.
+
+    The states are those below the head; POSITIONS tokens pass it at a time.
+    """
     parts = []
-    for begin in range(first, tokens.shape[1], POSITIONS):
-        targets = tokens[:, begin : begin + POSITIONS]
-        positions = slice(begin - 1, begin - 1 + targets.shape[1])
-        logits = forward.logits_of_states(model, tokens, states, positions).float()
+    for begin in range(0, len(positions), POSITIONS):
+        some = positions[begin : begin + POSITIONS]
+        targets = tokens[:, some]
+        logits = forward.logits_of_states(model, tokens, states, some - 1).float()
         parts.append(cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets))
     return torch.cat(parts, 1)
 
 
 @torch.no_grad()
-def losses(model: PreTrainedModel, tokens: Tensor, first: int) -> Tensor:
-    """Return the cross entropy of each token from `first` on, given all before it, in nats: [B, n] -> [B, n - first].
+def losses(model: PreTrainedModel, tokens: Tensor) -> Tensor:
+    """Return the cross entropy of each token but the first, given all before it, in nats: [B, n] -> [B, n - 1].
 
-    `first` is at least 1. Prompts pass one by one, since their logits are large.
+    Prompts pass one by one, since their logits are large.
     """
     rows = []
     for prompt in tokens:
-        logits = forward.last_logits(model, prompt[None], len(prompt) - first + 1)[0, :-1]
-        pairs = zip(logits.split(POSITIONS), prompt[first:].split(POSITIONS), strict=True)
+        logits = forward.last_logits(model, prompt[None], len(prompt))[0, :-1]
+        pairs = zip(logits.split(POSITIONS), prompt[1:].split(POSITIONS), strict=True)
         rows.append(torch.cat([cross_entropy(part.float(), targets, reduction="none") for part, targets in pairs]))
     return torch.stack(rows)
 

@@ -7,6 +7,7 @@ replaces the text of the window; a small part of it is what gradients foretell.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -87,14 +88,15 @@ def responses(
     """
     (count, n), shape = prompts.shape, (len(steps), donors.shape[1])
     effects = np.empty((2, count, len(windows), *shape))
-    reuses_prefix = _reuses(model, _embed(model, prompts[:1]))
     bounds = [window.indices(n)[:2] for window in windows]
     size = max(1, tokens_per_batch // n)
     begins = range(0, count, size)
+    predict = _predict_and_try
     for begin in progress(begins, f"moving words of {count} prompts of {n} tokens", len(begins)):
         group = slice(begin, begin + size)
         embeddings, donor_embeddings = _embed(model, prompts[group]), _embed(model, donors[group])
-        prediction, cache = forward.next_token(model, embeddings, keep=reuses_prefix)
+        prediction, cache = predict(model, embeddings)
+        predict = partial(forward.next_token, keep=cache is not None)
         parts = torch.tensor(steps, dtype=embeddings.dtype, device=embeddings.device)[:, None, None, None]
         rows = torch.arange(len(embeddings), device=embeddings.device).repeat_interleave(len(steps) * donors.shape[1])
         likeliest = prediction.argmax(-1)[rows, None]
@@ -137,13 +139,23 @@ def _with_endings(
     return forward.next_token(model, endings, forward.select(cache, rows), keep=True)[0]
 
 
-def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
-    """Try on a prompt [1, n, width] whether the model predicts the same where it goes back to a prefix."""
-    start, twice = 3 * embeddings.shape[1] // 4, embeddings.expand(2, -1, -1)
-    rows = torch.zeros(2, dtype=torch.int64, device=embeddings.device)
+def _predict_and_try(model: PreTrainedModel, embeddings: Tensor) -> tuple[Tensor, Cache | None]:
+    """Return what `forward.next_token` does of prompts [B, n, width], and their cache where a prefix of it is of use.
 
-    def again() -> Tensor:
-        _, cache = forward.next_token(model, embeddings, keep=True)
-        return _with_endings(model, twice[:, :start], twice[:, start:], cache, rows)[:1]
+    That is tried on the first prompt: it ends twice as it does, after three quarters of it.
+    """
+    start, rows = 3 * embeddings.shape[1] // 4, torch.zeros(2, dtype=torch.int64, device=embeddings.device)
+    kept: list[tuple[Tensor, Cache | None]] = []
 
-    return reuses(lambda: forward.next_token(model, embeddings)[0], again, "every replacement")
+    def predict() -> Tensor:
+        kept.append(forward.next_token(model, embeddings, keep=True))
+        return kept[0][0][:1]
+
+    def predict_from_prefix() -> Tensor:
+        cache = forward.select(kept[0][1], rows)
+        forward.crop(cache, start)
+        return forward.next_token(model, embeddings[rows, start:], cache, keep=True)[0][:1]
+
+    if reuses(predict, predict_from_prefix, "every replacement"):
+        return kept[0]
+    return forward.next_token(model, embeddings)

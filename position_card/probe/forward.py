@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts, noop_context_fn
 from transformers import PreTrainedModel
@@ -67,10 +69,10 @@ def collecting_states(model: PreTrainedModel) -> Iterator[list[States]]:
         handle.remove()
 
 
-def logits_of_states(model: PreTrainedModel, tokens: Tensor, states: States, positions: slice) -> Tensor:
-    """Return the logits [B, p, V] that a model gives at some `positions`, where the module below its head yields these.
+def logits_of_states(model: PreTrainedModel, tokens: Tensor, states: States, positions: NDArray[np.int64]) -> Tensor:
+    """Return the logits [B, P, V] that a model gives at some `positions` [P] of `tokens`, int64 [B, n].
 
-    The model itself turns the `states` of the `tokens`, int64 [B, n], into logits; nothing below its head runs.
+    The model itself turns into logits the `states` that the module below its head yields; nothing below the head runs.
     """
     decoder = model.get_decoder()
     compute, output = decoder.forward, _like(states, states[0][:, positions])

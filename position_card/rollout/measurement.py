@@ -41,7 +41,8 @@ class Measurement:
     kernels: Mapping[str, Floats]  # name -> g [L, H, n], as far as queries and keys can be seen
     attention: Floats | None = None  # mean attention weights, over prompts and heads [L, n, n], of short prompts
     influence: Floats | None = None  # [N, n], unless the backward pass was left out
-    losses: Floats | None = None  # nats, of the last tokens of each prompt one by one, where asked for [N, tokens]
+    losses: Floats | None = None  # nats, of P tokens of each prompt one by one, where asked for [N, P]
+    loss_positions: NDArray[np.int64] | None = None  # of these tokens [P]
     no_token: Floats | None = None  # share of attention that goes to no token [N, L], where rows do not sum to 1
     diagonal: Floats | None = None  # mean content logit on the diagonal [N, L, H], of families with ALiBi
     below: Floats | None = None  # and below it [N, L, H], likewise

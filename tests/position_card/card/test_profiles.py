@@ -62,11 +62,13 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
     np.testing.assert_allclose(distance, 0, atol=1e-15)
 
 
-def test_the_loss_of_each_position_is_that_of_the_last_tokens(without):
-    losses = np.random.default_rng(0).uniform(2, 5, (PROMPTS, N - 2))
+def test_the_loss_of_each_position_is_the_mean_over_prompts(without):
+    positions = np.arange(3, N, 4)
+    losses = np.random.default_rng(0).uniform(2, 5, (PROMPTS, len(positions)))
     assert profiles.LOSS not in profiles.influence_part(without, 5, 0.9, 0).tables
-    table = profiles.influence_part(replace(without, losses=losses), 50, 0.9, 0).tables[profiles.LOSS]
-    assert table["position"].tolist() == list(range(2, N))
+    found = replace(without, losses=losses, loss_positions=positions)
+    table = profiles.influence_part(found, 50, 0.9, 0).tables[profiles.LOSS]
+    assert table["position"].tolist() == positions.tolist()
     np.testing.assert_allclose(table["value"], losses.mean(0))
     assert (table["low"] < table["value"]).all()
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM, ModernBertDecoderConfig, ModernBertDecoderForCausalLM
 
-from position_card.measures import quantities
+from position_card.measures import measure, quantities
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.quantities import loss
 from position_card.measures.recency import recency
@@ -133,17 +133,31 @@ def test_losses_of_all_tokens_are_logarithms_of_their_probabilities(read, prompt
 @pytest.mark.parametrize("name", ["llama", "gemma2", "cohere2", "opt", "gpt2", "bloom", "qwen3_moe"])
 def test_losses_come_from_the_pass_of_influence(name, prompts, monkeypatch):
     """A soft cap and a factor of the logits are the model's own; blocks of positions do not divide the prompt."""
-    expected = quantities.losses(decoders.small(name), torch.from_numpy(prompts), 1)
+    expected = quantities.losses(decoders.small(name), torch.from_numpy(prompts))
     monkeypatch.setattr(quantities, "POSITIONS", 5)
     monkeypatch.setattr(quantities, "losses", None)  # the pass of its own
     found = measure_decoder(decoders.small(name), prompts, 2 * N, quantities=Quantities(losses_from=1))
     np.testing.assert_allclose(found.losses, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(("most", "first"), [(7, 1), (7, 3), (3, 1), (1, 2)])
+@pytest.mark.parametrize("name", ["llama", "modernbert-decoder"])
+def test_losses_of_evenly_spaced_tokens_are_those_of_all(name, most, first, prompts, monkeypatch):
+    """From the pass of influence or not, and with the latest tokens, which are compared, among them or not."""
+    monkeypatch.setattr(measure, "MOST_LOSSES", most)
+    model = modernbert() if name == "modernbert-decoder" else decoders.small(name)
+    found = measure_decoder(model, prompts, 2 * N, quantities=Quantities(losses_from=first))
+    apart = math.ceil((N - first) / most)
+    assert found.loss_positions.tolist() == sorted(range(N - 1, first - 1, -apart))
+    expected = quantities.losses(model, torch.from_numpy(prompts))[:, found.loss_positions - 1]
+    np.testing.assert_allclose(found.losses, expected, atol=1e-5)
+    np.testing.assert_allclose(found.loss, expected.mean(1), atol=1e-5)
+
+
 @pytest.mark.parametrize("fault", ["other states", "no states", "an error"])
 def test_losses_take_a_pass_where_the_head_gives_others(read, prompts, fault, monkeypatch, caplog):
     asked = Quantities(influence=False, losses_from=2)
-    expected = quantities.losses(read["model"], torch.from_numpy(prompts), 2)
+    expected = quantities.losses(read["model"], torch.from_numpy(prompts))[:, 1:]
 
     def spoilt(model, tokens, states, positions):
         if fault == "an error":
@@ -162,11 +176,15 @@ def test_losses_take_a_pass_where_the_head_gives_others(read, prompts, fault, mo
     np.testing.assert_allclose(found.losses, expected, atol=1e-5)
 
 
+def modernbert():
+    size = small_decoders.SIZE | {"vocab_size": 64, "pad_token_id": 0, "local_attention": 10}
+    return ModernBertDecoderForCausalLM(ModernBertDecoderConfig(**size)).eval()
+
+
 def test_losses_take_a_pass_where_the_decoder_yields_no_output_object(prompts, caplog):
     """The decoder of ModernBERT yields a bare tensor, of which no states are collected."""
-    size = small_decoders.SIZE | {"vocab_size": 64, "pad_token_id": 0, "local_attention": 10}
-    model = ModernBertDecoderForCausalLM(ModernBertDecoderConfig(**size)).eval()
-    expected = quantities.losses(model, torch.from_numpy(prompts), 1)
+    model = modernbert()
+    expected = quantities.losses(model, torch.from_numpy(prompts))
     with caplog.at_level(logging.INFO):
         found = measure_decoder(model, prompts, 2 * N, quantities=Quantities(losses_from=1))
     assert "no hidden states below its head" in caplog.text

@@ -7,6 +7,7 @@ import torch
 from position_card.measures import replacement
 from position_card.measures.quantities import influence_and_loss
 from position_card.measures.replacement import chosen_positions, donors, responses
+from position_card.probe import forward
 from position_card.rollout.parts import eighths, logarithms_over_middle, words
 from tests import small_decoders
 from tests.refusals import refused
@@ -86,9 +87,9 @@ def test_responses_are_those_of_plain_passes_of_moved_prompts(family):
 def test_with_the_cache_of_a_prefix_is_without(monkeypatch):
     model, tokens = llama(), prompts(5)
     windows, others = singles(*chosen_positions(N)), donors(tokens, 3, 0)
-    assert replacement._reuses(model, replacement._embed(model, tokens[:1]))
+    assert replacement._predict_and_try(model, replacement._embed(model, tokens[:1]))[1] is not None
     reused = responses(model, tokens, windows, others, [1], 3 * N)
-    monkeypatch.setattr(replacement, "_reuses", lambda *_: False)
+    monkeypatch.setattr(replacement, "_predict_and_try", forward.next_token)
     anew = responses(model, tokens, windows, others, [1], N)
     np.testing.assert_allclose(np.stack(reused), np.stack(anew), atol=1e-5)
     assert anew.total_variation.min() > 1e-4
@@ -99,14 +100,14 @@ def test_a_cache_that_tells_something_else_is_not_used(monkeypatch):
     model, tokens, windows = llama(), prompts(2), singles(0, 9)
     others = donors(tokens, 1, 0)
     right = expected(model, tokens, windows, others)[0]
-    forward = model.model.forward
+    pass_on = model.model.forward
 
     def forgetful(*args, **named):
         length = named["inputs_embeds"].shape[1]
-        return forward(*args, **named | {"position_ids": torch.arange(length)[None]})
+        return pass_on(*args, **named | {"position_ids": torch.arange(length)[None]})
 
     monkeypatch.setattr(model.model, "forward", forgetful)
-    assert not replacement._reuses(model, replacement._embed(model, tokens[:1]))
+    assert replacement._predict_and_try(model, replacement._embed(model, tokens[:1]))[1] is None
     np.testing.assert_allclose(responses(model, tokens, windows, others, [1], N).total_variation, right, atol=1e-5)
 
 
