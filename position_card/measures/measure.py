@@ -429,10 +429,10 @@ def losses_by_position(
         log.info("losses take a pass of their own: the model shows no hidden states below its head")
         return quantities.losses(model, tokens)[:, positions - 1]
     try:
-        asked = np.union1d(positions, np.arange(n - latest, n))
-        losses = quantities.losses_of_states(model, tokens, asked, states[-1])
+        places = np.union1d(positions, np.arange(n - latest, n))
+        losses = quantities.losses_of_states(model, tokens, places, states[-1])
         if is_close(losses[:, -latest:].mean(-1), latest_losses):
-            return losses[:, np.isin(asked, positions)]
+            return losses[:, np.isin(places, positions)]
         log.info("losses take a pass of their own: the head alone gives others")
     except passes.UNABLE as error:
         log.info("losses take a pass of their own: the head cannot be asked alone (%r)", error)

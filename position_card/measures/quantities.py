@@ -79,9 +79,9 @@ def losses_of_states(
     """
     parts = []
     for begin in range(0, len(positions), POSITIONS):
-        some = positions[begin : begin + POSITIONS]
-        targets = tokens[:, some]
-        logits = forward.logits_of_states(model, tokens, states, some - 1).float()
+        block = positions[begin : begin + POSITIONS]
+        targets = tokens[:, block]
+        logits = forward.logits_of_states(model, tokens, states, block - 1).float()
         parts.append(cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets))
     return torch.cat(parts, 1)
 

@@ -145,17 +145,17 @@ def _predict_and_try(model: PreTrainedModel, embeddings: Tensor) -> tuple[Tensor
     That is tried on the first prompt: it ends twice as it does, after three quarters of it.
     """
     start, rows = 3 * embeddings.shape[1] // 4, torch.zeros(2, dtype=torch.int64, device=embeddings.device)
-    kept: list[tuple[Tensor, Cache | None]] = []
+    outcome: list[tuple[Tensor, Cache | None]] = []
 
     def predict() -> Tensor:
-        kept.append(forward.next_token(model, embeddings, keep=True))
-        return kept[0][0][:1]
+        outcome.append(forward.next_token(model, embeddings, keep=True))
+        return outcome[0][0][:1]
 
     def predict_from_prefix() -> Tensor:
-        cache = forward.select(kept[0][1], rows)
+        cache = forward.select(outcome[0][1], rows)
         forward.crop(cache, start)
         return forward.next_token(model, embeddings[rows, start:], cache, keep=True)[0][:1]
 
     if reuses(predict, predict_from_prefix, "every replacement"):
-        return kept[0]
+        return outcome[0]
     return forward.next_token(model, embeddings)
