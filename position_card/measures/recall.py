@@ -118,10 +118,10 @@ def way_by_shapes(model: PreTrainedModel, n: int, cue: int, before: int = 0) -> 
     The `model` may hold no values (torch's device meta). With values, `measure_recall` may find another one.
     """
     context = torch.zeros(before + n, dtype=torch.int64, device="meta")
-    questions = context[: 2 * cue].view(2, cue)
+    questions = context[:cue].expand(question_count(n, cue), cue)
     for way in SHORT_CUTS:
         try:
-            _answer_behind_others(_Reader(model, context, way), questions, question_count(n, cue))
+            _last_answer(_Reader(model, context, questions, len(questions), way))
         except UNABLE:
             continue
         return way
@@ -146,30 +146,33 @@ def measure_recall(
 
     `before` are the tokens that prompts of the model begin with. A context is read once, and questions about it stand
     behind it in one row, where the model predicts the same so; else as many are asked at once as `tokens_per_batch`
-    holds with their contexts. The arithmetic is in float32, whatever the weights are. With a `resumption`, contexts
-    that were asked about before an interruption are not asked about again. Raises InputError where a GPU's memory is
-    too small; `section` tells where the configuration has the remedy, if it does. What is found to be the way to ask is
-    given to `say` before the first context is.
+    holds with their contexts. The arithmetic is in float32, whatever the weights are. The first context shows how to
+    ask, which `say` is given before the next one is read. With a `resumption`, the others are not asked about again
+    after an interruption. Raises InputError where a GPU's memory is too small; `section` tells where the configuration
+    has the remedy, if it does.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
     batch = questions_at_once(tokens_per_batch, contexts.shape[1] + len(before))
-    n = contexts.shape[1] - cue
-    begins = torch.from_numpy(places(n, cue)).to(device)
-    first = torch.tensor([*before, *contexts[0, :-cue]], device=device)
-    reader = _first_reader(model, first, cue, question_count(n, cue))
+    begins = torch.from_numpy(places(contexts.shape[1] - cue, cue)).to(device)
+
+    def reader_of(row: Tensor, way: Way) -> _Reader:
+        context, foreign = row[:-cue], row[-cue:]
+        passages = context[begins[:, None] + torch.arange(cue, device=device)]
+        questions = torch.cat([foreign[None], passages])
+        return _Reader(model, torch.cat([row.new_tensor(before), context]), questions, batch, way)
+
+    first = torch.from_numpy(contexts[0]).to(device)
+    reader = _first_reader(partial(reader_of, first))
     say(reader.way)
 
     def ask(rows: Tensor) -> None:
         nonlocal reader
         for row in rows:
-            context, foreign = row[:-cue], row[-cue:]
-            passages = context[begins[:, None] + torch.arange(cue, device=device)]
-            followed = context[begins + cue]
-            to_read = torch.cat([context.new_tensor(before), context])
-            if not torch.equal(reader.context[0], to_read):
-                reader = _Reader(model, to_read, reader.way)
-            answers, prior = reader.after(torch.cat([passages, foreign[None]]), batch).split([len(passages), 1])
+            if not torch.equal(row, first):
+                reader = reader_of(row, reader.way)
+            prior, answers = reader.answers.split([1, len(begins)])
+            followed = row[begins + cue]
             likeliest = vocabulary[answers[:, vocabulary].argmax(-1)]
             tally.add_prompts("probability", answers.gather(1, followed[:, None])[None, :, 0])
             tally.add_prompts("correct", (likeliest == followed).double()[None])
@@ -180,25 +183,27 @@ def measure_recall(
 
 
 class _Reader:
-    """A model that reads a context [n] when it is first asked, and predicts what follows after questions about it."""
+    """A model that reads a context [n] when it is asked, and predicts what follows after questions [P, c] about it.
 
-    def __init__(self, model: PreTrainedModel, context: Tensor, way: Way) -> None:
-        self.model, self.context, self.way = model, context[None], way
+    As many questions pass at once as one row holds, and otherwise at most a `batch`.
+    """
+
+    def __init__(self, model: PreTrainedModel, context: Tensor, questions: Tensor, batch: int, way: Way) -> None:
+        self.model, self.context, self.questions, self.way = model, context[None], questions, way
+        self.at_once = _in_one_row(questions.shape[1]) if way == "packed" else batch
 
     @cached_property
     def cache(self) -> Cache | None:
         """What the model keeps of the context; None where it reads the context with every question."""
         return None if self.way == "anew" else forward.next_token(self.model, self.context, keep=True)[1]
 
-    def after(self, questions: Tensor, batch: int) -> Tensor:
-        """Return the distribution of the next token after the context and each question [P, c], float64 [P, V].
+    @cached_property
+    def answers(self) -> Tensor:
+        """The distribution of the next token after the context and each question, float64 [P, V]."""
+        return torch.cat([self.answers_to(part) for part in self.questions.split(self.at_once)])
 
-        As many questions pass at once as one row holds, and otherwise at most a `batch`.
-        """
-        at_once = _in_one_row(questions.shape[1]) if self.way == "packed" else batch
-        return torch.cat([self._answer(part) for part in questions.split(at_once)])
-
-    def _answer(self, questions: Tensor) -> Tensor:
+    def answers_to(self, questions: Tensor) -> Tensor:
+        """Return the same of questions that pass at once."""
         if self.cache is None:
             tokens = torch.cat([self.context.expand(len(questions), -1), questions], 1)
             return forward.next_token(self.model, tokens)[0]
@@ -207,31 +212,30 @@ class _Reader:
         return forward.next_token(self.model, questions, forward.repeat(self.cache, len(questions)), keep=True)[0]
 
 
-def _first_reader(model: PreTrainedModel, context: Tensor, cue: int, count: int) -> _Reader:
-    """Return a reader of a context [n] that is asked so many questions, in the cheapest way that predicts the same.
+def _first_reader(reader_of: Callable[[Way], _Reader]) -> _Reader:
+    """Return the reader of the first context in the cheapest way that predicts the same as reading all tokens anew.
 
-    That is tried on a question about the end of the context. One about the beginning stands before it, which it must
-    not see.
+    That is tried on its last question, about the end of the context, which must not see those before it.
     """
-    questions = torch.stack([context[:cue], context[-cue - 1 : -1]])
-    anew = _Reader(model, context, "anew")
-    answer_anew = anew.after(questions[1:], 1)
+    anew = reader_of("anew")
+    answer_anew = anew.answers_to(anew.questions[-1:])
     for way, otherwise in SHORT_CUTS.items():
-        reader = _Reader(model, context, way)
-        answer = partial(_answer_behind_others, reader, questions, count)
-        if reuses(lambda: answer_anew, answer, "every question", otherwise):
+        reader = reader_of(way)
+        if reuses(lambda: answer_anew, partial(_last_answer, reader), "every question", otherwise):
             return reader
     return anew
 
 
-def _answer_behind_others(reader: _Reader, questions: Tensor, count: int) -> Tensor:
-    """Answer the second of two questions [2, cue] by a reader, [1, V], after others, which must change nothing.
+def _last_answer(reader: _Reader) -> Tensor:
+    """Answer the last question by a reader, [1, V], after others, which must change nothing.
 
-    A row behind the context is as long as with `count` questions, since a window of attention may hold a shorter one.
+    In a row all are asked, since a window of attention may hold a shorter one; of questions apart, two of them twice.
     """
-    row = min(count, _in_one_row(questions.shape[1])) if reader.way == "packed" else len(questions)
-    reader.after(questions.repeat(-(-row // len(questions)), 1)[:row], len(questions))
-    return reader.after(questions, len(questions))[1:]
+    if reader.way == "packed":
+        return reader.answers[-1:]
+    both = reader.questions[[1, -1]]
+    reader.answers_to(both)
+    return reader.answers_to(both)[-1:]
 
 
 def _in_one_row(cue: int) -> int:

@@ -43,7 +43,7 @@ def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, m
 
 
 def ask(way, monkeypatch):
-    monkeypatch.setattr(recall, "_first_reader", lambda model, context, *_: recall._Reader(model, context, way))
+    monkeypatch.setattr(recall, "_first_reader", lambda reader_of: reader_of(way))
 
 
 def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
@@ -153,14 +153,14 @@ def test_recall_behind_a_window_takes_the_passes_announced(tokenizer_of_words, p
     plan = planned(tokenizer_of_words, prose, model=windowed, recall=3, tokens_per_batch=60)
     plan.announce()
     assert "3 contexts of 61 words in random order; questions pass few at a time" in capsys.readouterr().err
-    asked, answer = [], recall._Reader._answer
+    asked, answer = [], recall._Reader.answers_to
 
     def counted(reader, questions):
         if questions.device.type != "meta":  # as those are that a plan is made with
             asked.append(reader.way)
         return answer(reader, questions)
 
-    monkeypatch.setattr(recall._Reader, "_answer", counted)
+    monkeypatch.setattr(recall._Reader, "answers_to", counted)
     measure(windowed(), tokenizer_of_words, prose, recall=3, tokens_per_batch=60, **ASKED)
     assert "another time" not in capsys.readouterr().err
     passes = asked.count("apart") - 2  # that are tried
@@ -230,11 +230,11 @@ def test_a_killed_command_asks_about_no_context_twice(here, monkeypatch):
     assert command.main([*typed, "--out", "whole"]) == 0
     asked, original = [], recall._Reader
 
-    def reader(model, context, way):
+    def reader(model, context, *given):
         asked.append(tuple(context.tolist()))
         if len(asked) == 6:  # two readers try how to ask, one of which reads the first context, and each other has one
             raise KeyboardInterrupt
-        return original(model, context, way)
+        return original(model, context, *given)
 
     monkeypatch.setattr(recall, "_Reader", reader)
     assert command.main(typed) == 130
