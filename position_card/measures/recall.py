@@ -233,9 +233,9 @@ def _last_answer(reader: _Reader) -> Tensor:
     """
     if reader.way == "packed":
         return reader.answers[-1:]
-    both = reader.questions[[1, -1]]
-    reader.answers_to(both)
-    return reader.answers_to(both)[-1:]
+    pair = reader.questions[[1, -1]]
+    reader.answers_to(pair)
+    return reader.answers_to(pair)[-1:]
 
 
 def _in_one_row(cue: int) -> int:
