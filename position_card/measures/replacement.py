@@ -152,9 +152,8 @@ def _predict_and_try(model: PreTrainedModel, embeddings: Tensor) -> tuple[Tensor
         return outcome[0][0][:1]
 
     def predict_from_prefix() -> Tensor:
-        cache = forward.select(outcome[0][1], rows)
-        forward.crop(cache, start)
-        return forward.next_token(model, embeddings[rows, start:], cache, keep=True)[0][:1]
+        cache = forward.select(outcome[0][1], rows[:1])  # a copy, since what follows forgets its end
+        return _with_endings(model, embeddings[rows, :start], embeddings[rows, start:], cache, rows)[:1]
 
     if reuses(predict, predict_from_prefix, "every replacement"):
         return outcome[0]
