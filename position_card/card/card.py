@@ -89,7 +89,7 @@ class Card:
         - `layers`: residual mixing lambda of each `layer`, from 1 on, between 0 and 1, by `estimator`, and the share of
           its attention that goes `to no token`.
         - `distances`: mean attention weight by `layer` and `distance` in tokens.
-        - `loss`: mean cross entropy, in nats, of the token at each `position`, from 1 on.
+        - `loss`: mean cross entropy, in nats, of the token at a `position`, from 1 on.
         - `replacement`: mean total variation, between 0 and 1, where the token at a `position` is replaced.
         - `recall`: probability and accuracy of the right word by the `place` of the passage, `n` in words.
         - `questions`: `log_probability` of the answer to a built-in question (`record`) by the `place` of the document

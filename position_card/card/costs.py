@@ -21,12 +21,13 @@ from position_card.measures.cost import (
     operations_per_second,
     without_values,
 )
-from position_card.measures.measure import MOST_LOSSES
+from position_card.measures.measure import loss_positions
 from position_card.measures.recall import PACKED, Way, way_by_shapes
 from position_card.texts.prompts import PromptSet
 
 LAYOUT = 1.4  # passes that finding the layout takes, once a length
 TRIAL: Mapping[Way, int] = {"packed": 1, "apart": 2, "anew": 3}  # more times that the first context of recall is read
+PAIRS = 2  # of questions apart that are tried
 WAYS: Mapping[Way, str] = {
     "packed": "",
     "apart": "; questions pass few at a time, since the model cannot go on from what it keeps of a context with all",
@@ -66,7 +67,8 @@ def cost_of_gradients(
         if cost is None or memory is None:
             return Cost(material, None, None)
         memories.append(memory)
-        operations += (count + LAYOUT) * cost.operations + count * min(n, MOST_LOSSES) * head
+        losses = len(loss_positions(n, max(1, len(subject.before))))
+        operations += (count + LAYOUT) * cost.operations + count * losses * head
     return Cost(material, max(memories), operations / operations_per_second(subject.device, precision))
 
 
@@ -88,8 +90,9 @@ def cost_of_recall(subject: Subject, count: int, n: int, questions: int, cue: in
     """
     material = f"{count} contexts of {recall_material(n)}{WAYS[way]}"
     read = n * questions if way == "anew" else n
-    passes = count * math.ceil(questions / at_once) if way == "apart" else 0
-    tokens = TRIAL[way] * n + count * (read + questions * cue)
+    passes = count * math.ceil(questions / at_once) + PAIRS if way == "apart" else 0
+    refused = 0 if way == "packed" else questions * cue  # which the first context was asked in a row
+    tokens = TRIAL[way] * n + refused + count * (read + questions * cue)
     return _cost_of_predictions(subject, material, tokens, n, PACKED if way == "packed" else at_once * n, passes)
 
 

@@ -18,7 +18,7 @@ from position_card.rollout.parts import RecallScores
 
 REPLACEMENT, RECALL, QUESTIONS = "replaced.safetensors", "recalled.safetensors", "questions.safetensors"  # of files
 PROBABILITY = "log_probability"  # the column of the answers to questions that is kept as a tensor
-FORMAT = 2  # of the files; another number where a tensor or a label of theirs means something else
+FORMAT = 3  # of the files; another number where a tensor or a label of theirs means something else
 
 
 @dataclass(frozen=True)

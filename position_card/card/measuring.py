@@ -20,7 +20,7 @@ from position_card.card.documents_measuring import (
     measure_planned_documents,
     plan_documents,
 )
-from position_card.card.measurements import Measurements, QuestionAnswers, RecallResult, ReplacementEffects
+from position_card.card.measurements import FORMAT, Measurements, QuestionAnswers, RecallResult, ReplacementEffects
 from position_card.card.profiles import QUESTIONS, RECALL, REPLACEMENT
 from position_card.card.subject import Subject
 from position_card.card.target import find_target
@@ -28,7 +28,7 @@ from position_card.core import provenance
 from position_card.core.runtime import InputError, announce, seed
 from position_card.measures import recall, replacement
 from position_card.measures.cost import BYTES, duration, require_room
-from position_card.measures.measure import Quantities, measure_decoder
+from position_card.measures.measure import MOST_LOSSES, Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
 from position_card.probe.measurable import measurable
@@ -296,7 +296,7 @@ def measure_card(
     token_ids += [plan.contexts.token_ids] if plan.contexts else []
     for tokens in token_ids:
         opening.require_known_tokens(tokens, model, plan.subject.name)
-    settings = [run, vars(plan.options), plan.subject.precision, transformers.__version__]
+    settings = [FORMAT, MOST_LOSSES, run, vars(plan.options), plan.subject.precision, transformers.__version__]
 
     def resumption(name: str, n: int, interval: int) -> Resumption | None:
         return Resumption(folder / f"{name}.safetensors", [*settings, n], interval) if folder else None

@@ -139,7 +139,7 @@ def influence_part(measurement: Measurement, replicates: int, level: float, seed
         "profile": curves,
         "distances": attention_table(measurement),
     }
-    if measurement.losses is not None and measurement.loss_positions is not None:
+    if measurement.losses is not None:
         of_positions = bounds(_means(weights, measurement.losses), level)
         tables[LOSS] = pd.DataFrame({"position": measurement.loss_positions, **of_positions})
     return CardPart(measurement.n, measurement.prompts, level, all_values, tables)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_card.core.runtime import InputError, log
+from position_card.core.runtime import InputError, log, out_of_memory
 from position_card.measures import kernels, passes, quantities
 from position_card.measures.passes import Resumption, Tally
 from position_card.measures.recency import FIRST_ROW
@@ -43,7 +43,7 @@ from position_card.rollout.measurement import (
 MIXINGS = (*ESTIMATORS, FROBENIUS_APART)
 MATRICES_UP_TO = 1024  # tokens; beyond, mean attention is kept by distance only
 LOSS_TOKENS = 4  # tokens at the end of each prompt, whose loss says whether the model can predict the text
-MOST_LOSSES = 64  # of a prompt, where losses by position are asked for: the head costs as much as layers do
+MOST_LOSSES = 32  # of a prompt, where losses by position are asked for: the head costs as much as layers do
 OF_PROMPTS = {  # what a message calls the quantities that are kept of each prompt
     **{estimator: f"lambda ({estimator})" for estimator in MIXINGS},
     "influence": "influence",
@@ -120,7 +120,7 @@ def measure_decoder(
             record.tally,
             device=device,
             section=section,
-            activation_checkpointing=recomputed,
+            remedies=[] if recomputed else [f"set {passes.key('activation_checkpointing', section)} to true"],
             resumption=resumption,
         )
     return record.measurement(documents)
@@ -149,6 +149,8 @@ class _Record:
         self.model, self.layout, self.quantities, self.n, self.groups = model, layout, quantities, n, groups
         self.prompts_of: dict[str, Any] = {}  # suffix of a sum -> the prompts of the current batch that it is of
         self.matrices = n <= quantities.matrices_up_to
+        first = quantities.losses_from
+        self.loss_positions = None if first is None else loss_positions(n, first)
         self.alibi = families.family_of(model.config)
         self.backward = quantities.influence and all(layer.update.order != "parallel" for layer in layout.layers)
         self.tally = Tally()
@@ -168,9 +170,8 @@ class _Record:
                 self.tally.add_prompts("influence", influence)
             else:
                 losses = quantities.loss(self.model, tokens, latest)
-        if (first := self.quantities.losses_from) is not None:
-            positions = loss_positions(self.n, first)
-            by_position = losses_by_position(self.model, tokens, positions, states, losses, latest)
+        if self.loss_positions is not None:
+            by_position = losses_by_position(self.model, tokens, self.loss_positions, states, losses, latest)
             self.tally.add_prompts("losses", by_position)
             losses = by_position.mean(-1)
         self.tally.add_prompts("loss", losses)
@@ -317,7 +318,6 @@ class _Record:
         if np.abs(by_prompt["no_token"]).max() <= tolerance(self.model.dtype, 1):
             del by_prompt["no_token"]
         mixings = {estimator: by_prompt.pop(estimator) for estimator in MIXINGS if estimator in by_prompt}
-        first = self.quantities.losses_from
         attention, by_distance = self._attention(len(documents))
         sizes = {} if self.groups is None else {_of_group(g): size for g, size in enumerate(np.bincount(self.groups))}
         kernels_of_sets = self._kernels({"": len(documents), **sizes})
@@ -334,7 +334,7 @@ class _Record:
             slopes=families.effective_slopes(self.model.config),
             content=self._mean("content", len(documents)),
             gram=self._mean("gram", len(documents)),
-            loss_positions=None if first is None else loss_positions(self.n, first),
+            loss_positions=self.loss_positions,
             **by_prompt,
         )
 
@@ -425,17 +425,19 @@ def losses_by_position(
     not, or where no states were collected, the model passes once more, as the log says.
     """
     n = tokens.shape[1]
-    if not states:
-        log.info("losses take a pass of their own: the model shows no hidden states below its head")
-        return quantities.losses(model, tokens)[:, positions - 1]
-    try:
-        places = np.union1d(positions, np.arange(n - latest, n))
-        losses = quantities.losses_of_states(model, tokens, places, states[-1])
-        if is_close(losses[:, -latest:].mean(-1), latest_losses):
-            return losses[:, np.isin(places, positions)]
-        log.info("losses take a pass of their own: the head alone gives others")
-    except passes.UNABLE as error:
-        log.info("losses take a pass of their own: the head cannot be asked alone (%r)", error)
+    places = np.union1d(positions, np.arange(n - latest, n))
+    reason = "the model shows no hidden states below its head"
+    if states:
+        try:
+            losses = quantities.losses_of_states(model, tokens, places, states[-1])
+            if is_close(losses[:, -latest:].mean(-1), latest_losses):
+                return losses[:, np.isin(places, positions)]
+            reason = "the head alone gives others"
+        except passes.UNABLE as error:
+            if out_of_memory(error):
+                raise
+            reason = f"the head cannot be asked alone ({error!r})"
+    log.info("losses take a pass of their own: %s", reason)
     return quantities.losses(model, tokens)[:, positions - 1]
 
 

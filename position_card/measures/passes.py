@@ -100,14 +100,14 @@ def run(
     *,
     device: torch.device,
     section: str | None,
-    activation_checkpointing: bool = False,
+    remedies: Sequence[str] = (),
     resumption: Resumption | None = None,
 ) -> None:
     """Call `measure_batch`, which fills `tally`, with batches of `prompts` [N, n], as many as `tokens_per_batch` holds.
 
     With a `resumption`, an interrupted pass ends with the same bits as an uninterrupted one, on a CPU. Raises
-    InputError where a GPU's memory is too small; `activation_checkpointing` tells which remedies are left, and
-    `section` where the configuration has them, if it does.
+    InputError where a GPU's memory is too small; it names the `remedies` of the measure, too. `section` is where the
+    configuration has `tokens_per_batch`, if it does.
     """
     count, n = prompts.shape
     batch = max(1, tokens_per_batch // n)
@@ -115,7 +115,7 @@ def run(
     starts, batches = range(first, count, batch), -(-count // batch)
     for start in progress(starts, f"measuring {count} prompts of {n} tokens", batches, -(-first // batch)):
         tokens = torch.from_numpy(prompts[start : start + batch]).to(device)
-        with within_memory(_remedies(start // batch, tokens, section, activation_checkpointing)):
+        with within_memory(_remedy(start // batch, tokens, section, remedies)):
             measure_batch(tokens)
         end = start + len(tokens)
         if resumption and (end == count or end // resumption.interval > start // resumption.interval):
@@ -168,6 +168,8 @@ def reuses(
     try:
         anew, continued = predict_anew(), predict_from_prefix()
     except UNABLE as error:
+        if out_of_memory(error):
+            raise
         log.info("%s %s: the model cannot go on from a prefix (%s)", pass_name, otherwise, error)
         return False
     agrees = float((continued - anew).abs().sum(-1).max()) / 2 < SAME_PREDICTION
@@ -200,12 +202,15 @@ def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | N
     return state.step
 
 
-def _remedies(batch: int, tokens: Tensor, section: str | None, activation_checkpointing: bool) -> str:
+def key(name: str, section: str | None) -> str:
+    """Return how a message calls a key of the configuration, which has it in a section, or of a command."""
+    return f"{section}.{name}" if section else name
+
+
+def _remedy(batch: int, tokens: Tensor, section: str | None, remedies: Sequence[str]) -> str:
     prompts, n = tokens.shape
-    within = f"{section}." if section else ""
-    remedies = [f"lower {within}tokens_per_batch"] if prompts > 1 else []
-    remedies += [] if activation_checkpointing else [f"set {within}activation_checkpointing to true"]
+    fewer = [f"lower {key('tokens_per_batch', section)}"] if prompts > 1 else []
     return (
-        f"on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join([*remedies, MORE_GPUS])}; "
+        f"on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join([*fewer, *remedies, MORE_GPUS])}; "
         "then run it again: what the last checkpoint has is not measured anew"
     )

@@ -139,7 +139,7 @@ def measure_recall(
     *,
     before: Sequence[int] = (),
     resumption: Resumption | None = None,
-    section: str | None = "recall",
+    section: str | None = "measure",
     say: Callable[[Way], None] = lambda way: None,
 ) -> RecallScores:
     """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
@@ -148,13 +148,13 @@ def measure_recall(
     behind it in one row, where the model predicts the same so; else as many are asked at once as `tokens_per_batch`
     holds with their contexts. The arithmetic is in float32, whatever the weights are. The first context shows how to
     ask, which `say` is given before the next one is read. With a `resumption`, the others are not asked about again
-    after an interruption. Raises InputError where a GPU's memory is too small; `section` tells where the configuration
-    has the remedy, if it does.
+    after an interruption. Raises InputError where memory is too small; `section` tells where the configuration has the
+    remedy, if it does.
     """
     device = forward.device(model)
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
-    batch = questions_at_once(tokens_per_batch, contexts.shape[1] + len(before))
-    begins = torch.from_numpy(places(contexts.shape[1] - cue, cue)).to(device)
+    n, batch = contexts.shape[1] - cue, questions_at_once(tokens_per_batch, contexts.shape[1] + len(before))
+    begins = torch.from_numpy(places(n, cue)).to(device)
 
     def reader_of(row: Tensor, way: Way) -> _Reader:
         context, foreign = row[:-cue], row[-cue:]
@@ -163,7 +163,8 @@ def measure_recall(
         return _Reader(model, torch.cat([row.new_tensor(before), context]), questions, batch, way)
 
     first = torch.from_numpy(contexts[0]).to(device)
-    reader = _first_reader(partial(reader_of, first))
+    with passes.within_memory(f"while recall was tried on a context of {n} tokens; {passes.MORE_GPUS}"):
+        reader = _first_reader(partial(reader_of, first))
     say(reader.way)
 
     def ask(rows: Tensor) -> None:
@@ -178,7 +179,17 @@ def measure_recall(
             tally.add_prompts("correct", (likeliest == followed).double()[None])
             tally.add_prompts("prior", prior[:, followed])
 
-    passes.run(contexts, contexts.shape[1], ask, tally, device=device, section=section, resumption=resumption)
+    remedies = [] if reader.way == "packed" else [f"lower {passes.key('tokens_per_batch', section)}"]
+    passes.run(
+        contexts,
+        contexts.shape[1],
+        ask,
+        tally,
+        device=device,
+        section=section,
+        remedies=remedies,
+        resumption=resumption,
+    )
     return RecallScores(*(tally.by_prompt(name).astype(np.float64) for name in RecallScores._fields))
 
 

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
 from position_card.core.runtime import InputError, progress
-from position_card.measures.passes import reuses
+from position_card.measures.passes import MORE_GPUS, reuses, within_memory
 from position_card.probe import forward
 from position_card.probe.precision import in_float32
 from position_card.probe.streaming import with_streaming
@@ -26,6 +26,8 @@ from position_card.rollout.attention import Array
 from position_card.rollout.parts import words
 
 TokenIds = NDArray[np.int64]
+
+PIECE = 256  # tokens that pass at once behind a cache: their attention to all that it has lies in memory
 
 
 class Responses(NamedTuple):
@@ -70,6 +72,7 @@ def donors(prompts: TokenIds, count: int, seed: int) -> TokenIds:
     return tokens
 
 
+@within_memory(f"while tokens were replaced; lower tokens_per_batch, or {MORE_GPUS}")
 @in_float32
 @with_streaming
 def responses(
@@ -84,7 +87,7 @@ def responses(
 
     All tokens of a window go the same of the `steps`, parts of the way: 1 replaces its text. As many prompts, and then
     as many of their changed copies, pass at a time as `tokens_per_batch` holds. What the model has computed of the
-    tokens before a window is used again, where that changes nothing.
+    tokens before a window is used again, where that changes nothing. Raises InputError where memory is too small.
     """
     (count, n), shape = prompts.shape, (len(steps), donors.shape[1])
     effects = np.empty((2, count, len(windows), *shape))
@@ -131,12 +134,15 @@ def _with_endings(
 ) -> Tensor:
     """Return the distribution of the next token after beginnings [B, s, width] and their endings, float64 [B, V].
 
-    In a cache, these `rows` [B] stand for the beginnings; what else they have is forgotten.
+    In a cache, these `rows` [B] stand for the beginnings; what else they have is forgotten. PIECE tokens of the endings
+    pass at once.
     """
     if cache is None or not beginnings.shape[1]:
         return forward.next_token(model, torch.cat([beginnings, endings], 1))[0]
     forward.crop(cache, beginnings.shape[1])
-    return forward.next_token(model, endings, forward.select(cache, rows), keep=True)[0]
+    selected = forward.select(cache, rows)
+    *_, prediction = (forward.next_token(model, piece, selected, keep=True)[0] for piece in endings.split(PIECE, 1))
+    return prediction
 
 
 def _predict_and_try(model: PreTrainedModel, embeddings: Tensor) -> tuple[Tensor, Cache | None]:

@@ -194,7 +194,7 @@ def repeat(cache: Cache, count: int) -> Cache:
 def select(cache: Cache, rows: Tensor) -> Cache:
     """Return a copy of the cache of several prompts with these of them, int64 [B], of which one may come again."""
     selected = copy.deepcopy(cache)
-    selected.batch_select_indices(rows)
+    selected.batch_select_indices(rows.cpu())  # which fit layers on any GPU
     return selected
 
 

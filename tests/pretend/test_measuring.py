@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_card.measures import recall, replacement
+from position_card.measures import passes, recall, replacement
 from position_card.measures.measure import Quantities, measure_decoder
 from position_card.measures.passes import Resumption
 from position_card.models import opening
@@ -76,13 +76,23 @@ def test_drawn_weights_touch_no_generator_of_a_gpu(saved, tmp_path):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_replacement_is_that_of_the_cpu(count, saved, tmp_path):
+def test_replacement_is_that_of_the_cpu(count, saved, tmp_path, monkeypatch):
+    """It goes on from prefixes, also where layers lie on several GPUs."""
+    trials = []
+
+    def reuses(*given):
+        trials.append(passes.reuses(*given))
+        return trials[-1]
+
+    monkeypatch.setattr(replacement, "reuses", reuses)
+
     def work(_folder, device):
         model = opened(saved / "llama", device, count)
         windows, others = [slice(0, 1), slice(5, 8), slice(N - 1, N)], replacement.donors(PROMPTS, 2, 1)
         return replacement.responses(model, PROMPTS, windows, others, [0.1, 1], BATCH)
 
     assert_same(*on_both(work, tmp_path, count), WITHIN)
+    assert trials == [True, True]
 
 
 @pytest.mark.parametrize("count", [1, 2])

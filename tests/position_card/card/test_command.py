@@ -137,6 +137,25 @@ def test_a_killed_command_goes_on_and_measures_nothing_twice(here, monkeypatch, 
     assert found.lengths[12].influence == pytest.approx(expected.lengths[12].influence, rel=1e-5)
 
 
+@pytest.mark.parametrize("name", ["MOST_LOSSES", "FORMAT"])
+def test_what_another_version_kept_of_a_killed_command_is_measured_anew(name, here, monkeypatch):
+    monkeypatch.setattr(measuring, "INTERVAL", 2)
+    original = checkpoint.write
+
+    def write(*given):
+        original(*given)
+        raise KeyboardInterrupt
+
+    typed, steps = ["--tokens-per-batch", "24"], []
+    with monkeypatch.context() as other:
+        other.setattr(measuring, name, 1)
+        other.setattr(checkpoint, "write", write)
+        assert run("./my-model", *typed) == 130
+    monkeypatch.setattr(checkpoint, "write", lambda *given: (steps.append(given[2].step), original(*given)))
+    assert run("./my-model", *typed) == 0
+    assert steps == [2, 4, 6, 8]
+
+
 def test_another_card_in_a_folder_is_kept_unless_it_is_forced(kept, carded, capsys):
     before = (carded / "tables/layers.csv").read_bytes()
     for other in (["--seed", "1"], ["--tokenizer", "my-model"]):

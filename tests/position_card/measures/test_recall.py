@@ -208,6 +208,34 @@ def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monk
     np.testing.assert_allclose(kept.probability, anew.probability, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("way", "calls", "named"),
+    [
+        (None, 0, (f"while recall was tried on a context of {N} tokens",)),
+        ("packed", 1, ("batch 2",)),
+        ("apart", 2, ("batch 2", "measure.tokens_per_batch")),
+    ],
+)
+def test_too_little_memory_names_what_takes_less(way, calls, named, monkeypatch):
+    """It is no reason to ask in another way."""
+    function = "next_token" if way == "apart" else "after_each"
+    pass_on, left = getattr(recall.forward, function), [calls]
+
+    def full(*given, **named):
+        if left[0] == 0:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        left[0] -= 1
+        return pass_on(*given, **named)
+
+    monkeypatch.setattr(recall.forward, function, full)
+    if way:
+        ask(way, monkeypatch)
+    with refused("out of GPU memory", "(gpus)", *named) as raised:
+        recall.measure_recall(llama(vocab_size=VOCABULARY), contexts(), WORDS, CUE, 100 * N, before=[0])
+    assert "activation_checkpointing" not in str(raised.value)
+    assert ("tokens_per_batch" in str(raised.value)) == (way == "apart")
+
+
 def test_an_interrupted_measurement_ends_with_the_same_numbers(tmp_path):
     model, rows, place = induction(9), contexts(6), Resumption(tmp_path / "kept.safetensors", "recall", 2)
     whole = answers(model, rows)

@@ -95,6 +95,36 @@ def test_with_the_cache_of_a_prefix_is_without(monkeypatch):
     assert anew.total_variation.min() > 1e-4
 
 
+def test_endings_behind_a_cache_pass_in_pieces(monkeypatch):
+    """Attention of a whole ending of thousands of tokens to all before it would not lie in memory."""
+    model, tokens, windows, lengths = llama(), prompts(2), singles(0, 9, N - 1), []
+    others, pass_on = donors(tokens, 1, 0), forward.next_token
+
+    def counted(model, inputs, cache=None, **named):
+        lengths.extend([inputs.shape[1]] * (cache is not None))
+        return pass_on(model, inputs, cache, **named)
+
+    monkeypatch.setattr(forward, "next_token", counted)
+    monkeypatch.setattr(replacement, "PIECE", 4)
+    found = responses(model, tokens, windows, others, [1], 2 * N)
+    np.testing.assert_allclose(np.stack(found), expected(model, tokens, windows, others), atol=1e-5)
+    assert lengths == [4, 2, 1, 4, 4, 4, 3]  # of a trial with the last quarter, and of two places behind others
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_too_little_memory_is_one_line_and_no_reason_to_pass_all_tokens(cached, monkeypatch):
+    model, tokens, pass_on = llama(), prompts(2), forward.next_token
+
+    def full(model, inputs, cache=None, **named):
+        if cached and cache is None:
+            return pass_on(model, inputs, cache, **named)
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(forward, "next_token", full)
+    with refused("out of GPU memory", "tokens_per_batch", "(gpus)"):
+        responses(model, tokens, singles(0, 9), donors(tokens, 1, 0), [1], 2 * N)
+
+
 def test_a_cache_that_tells_something_else_is_not_used(monkeypatch):
     """The model forgets where it was: positions of what follows a prefix begin at 0 again."""
     model, tokens, windows = llama(), prompts(2), singles(0, 9)
