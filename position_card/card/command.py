@@ -49,7 +49,7 @@ Measure the position bias of language models: how much each layer's attention ad
 much each token of a prompt influences the next one, by gradients and by replacing tokens, what attention rollouts
 predict of it, where attention looks, and where in a prompt a passage must stand to be found again. Each model gets a
 card in a folder of its own: card.md says in words what was found, card.pdf (.svg, .png) shows it, tables/ has the
-numbers. A command that was killed goes on where it was when it is typed again."""
+numbers. A command that was killed goes on from what it has kept when it is typed again."""
 EPILOG = """\
 examples:
   position-card ./my-model                               a directory that save_pretrained wrote
