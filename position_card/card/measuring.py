@@ -278,7 +278,8 @@ def open_and_measure_card(plan: CardPlan, place: Path, folder: Path, interval: i
 
     Raises InputError where there is too little memory, before weights are read.
     """
-    subject, recomputed = plan.subject, plan.options.activation_checkpointing
+    subject = plan.subject
+    recomputed = plan.options.activation_checkpointing or plan.costs[GRADIENTS].bytes != plan.bytes
     require_room(subject.name, plan.bytes, subject.placed, recomputed=recomputed, precision=subject.precision)
     with measurable(subject.open(place, plan.options.seed, folder)) as decoder:
         return measure_card(plan, decoder, folder, interval, [run, subject.untrained, subject.placed])

@@ -204,9 +204,10 @@ def on_recall(part: CardPart, words: int) -> str:
         return f"{sentence} In the middle half it recalls too little for a comparison with the ends."
     shape = SHAPES[first.side(1), last.side(1)].replace("token", "eighth")
     return (
-        f"{sentence} The right word is {first} times as probable after a passage of the first eighth as after one of "
-        f"the middle half, and {last} times after one of the last eighth: {shape}. That is so in {part.n:,} tokens "
-        "with random words; facts in documents and other lengths can have another order, which `--documents` measures."
+        f"{sentence} The right word gains {first} times as much probability from a passage in the first eighth as "
+        f"from one in the middle half, and {last} times from one in the last eighth: {shape}. That is so in "
+        f"{part.n:,} tokens with random words; facts in documents and other lengths can have another order, which "
+        "`--documents` measures."
     )
 
 

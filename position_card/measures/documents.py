@@ -148,8 +148,8 @@ class _Tree:
     def log_probabilities(self, model: PreTrainedModel, places: Sequence[int]) -> Tensor:
         """Return the log-probabilities of what follows the tokens at some places, float64 [p, V], in one pass."""
         parents, tokens = zip(*self.places, strict=True)
-        row, positions = (torch.tensor(numbers, device=forward.device(model)) for numbers in (tokens, places))
-        return forward.log_probabilities_in_tree(model, row, parents, positions)
+        row = torch.tensor(tokens, device=forward.device(model))
+        return forward.log_probabilities_in_tree(model, row, parents, places)
 
 
 class Reader:

@@ -162,15 +162,14 @@ def reuses(
 ) -> bool:
     """Say whether a model predicts the same, distributions [B, V], from all tokens and from its cache of a prefix.
 
-    Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
-    log then says what the pass of this name does `otherwise`, and why.
+    Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly, and
+    there may be too little memory. The log then says what the pass of this name does `otherwise`, and why.
     """
     try:
         anew, continued = predict_anew(), predict_from_prefix()
     except UNABLE as error:
-        if out_of_memory(error):
-            raise
-        log.info("%s %s: the model cannot go on from a prefix (%s)", pass_name, otherwise, error)
+        reason = "there is too little memory" if out_of_memory(error) else "the model cannot go on from a prefix"
+        log.info("%s %s: %s (%s)", pass_name, otherwise, reason, error)
         return False
     agrees = float((continued - anew).abs().sum(-1).max()) / 2 < SAME_PREDICTION
     if not agrees:

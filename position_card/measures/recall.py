@@ -179,7 +179,8 @@ def measure_recall(
             tally.add_prompts("correct", (likeliest == followed).double()[None])
             tally.add_prompts("prior", prior[:, followed])
 
-    remedies = [] if reader.way == "packed" else [f"lower {passes.key('tokens_per_batch', section)}"]
+    fewer = reader.way != "packed" and batch > 1
+    remedies = [f"lower {passes.key('tokens_per_batch', section)}"] if fewer else []
     passes.run(
         contexts,
         contexts.shape[1],

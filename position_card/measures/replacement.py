@@ -72,7 +72,7 @@ def donors(prompts: TokenIds, count: int, seed: int) -> TokenIds:
     return tokens
 
 
-@within_memory(f"while tokens were replaced; lower tokens_per_batch, or {MORE_GPUS}")
+@within_memory(f"while tokens were replaced; {MORE_GPUS}, or let fewer tokens pass at once")
 @in_float32
 @with_streaming
 def responses(
@@ -94,7 +94,7 @@ def responses(
     bounds = [window.indices(n)[:2] for window in windows]
     size = max(1, tokens_per_batch // n)
     begins = range(0, count, size)
-    predict = _predict_and_try
+    predict = partial(_predict_and_try, start=_trial_start(n, bounds))
     for begin in progress(begins, f"moving words of {count} prompts of {n} tokens", len(begins)):
         group = slice(begin, begin + size)
         embeddings, donor_embeddings = _embed(model, prompts[group]), _embed(model, donors[group])
@@ -145,12 +145,21 @@ def _with_endings(
     return prediction
 
 
-def _predict_and_try(model: PreTrainedModel, embeddings: Tensor) -> tuple[Tensor, Cache | None]:
+def _trial_start(n: int, bounds: Sequence[tuple[int, int]]) -> int:
+    """Return after how many of n tokens it is tried whether a prefix is of use: three quarters of them.
+
+    Where endings pass in pieces it is the shortest prefix that the windows with these bounds need: rotations that
+    depend on how long a text is may be right in late pieces alone.
+    """
+    return min((start for start, _ in bounds if start), default=n // 2) if n > PIECE else 3 * n // 4
+
+
+def _predict_and_try(model: PreTrainedModel, embeddings: Tensor, start: int) -> tuple[Tensor, Cache | None]:
     """Return what `forward.next_token` does of prompts [B, n, width], and their cache where a prefix of it is of use.
 
-    That is tried on the first prompt: it ends twice as it does, after three quarters of it.
+    That is tried on the first prompt: it ends twice as it does, after the `start` of it.
     """
-    start, rows = 3 * embeddings.shape[1] // 4, torch.zeros(2, dtype=torch.int64, device=embeddings.device)
+    rows = torch.zeros(2, dtype=torch.int64, device=embeddings.device)
     outcome: list[tuple[Tensor, Cache | None]] = []
 
     def predict() -> Tensor:

@@ -113,7 +113,7 @@ def after_each(model: PreTrainedModel, cache: Cache, endings: Tensor) -> Tensor:
     causal = torch.ones(length, length, device=endings.device).tril()
     reads = torch.block_diag(*[causal] * count).bool()
     reads = torch.cat([reads.new_ones(len(reads), n), reads], 1)
-    last = torch.arange(length - 1, count * length, length, device=endings.device)
+    last = list(range(length - 1, count * length, length))  # no tensor, since the head may lie on another GPU
     logits = model(
         endings.flatten()[None],
         attention_mask=_mask(model, reads),
@@ -137,12 +137,14 @@ def log_probabilities(model: PreTrainedModel, tokens: Tensor, count: int, cache:
 
 
 @torch.no_grad()
-def log_probabilities_in_tree(model: PreTrainedModel, tokens: Tensor, parents: Sequence[int], places: Tensor) -> Tensor:
+def log_probabilities_in_tree(
+    model: PreTrainedModel, tokens: Tensor, parents: Sequence[int], places: Sequence[int]
+) -> Tensor:
     """Return the log-probabilities of what follows some tokens of a tree, float64 [p, V], in nats.
 
     Each of the tokens, int64 [T], follows the one at the place that `parents` [T] has of it, which is before its own;
     the first of a prompt has -1. All pass in one row. Each has the position that its depth is, and a mask hides from it
-    all but those that it follows. `places`, int64 [p], are those of tokens whose successors are asked for.
+    all but those that it follows. `places` [p] are those of tokens whose successors are asked for.
     """
     reads = torch.eye(len(tokens), dtype=torch.bool)
     depths = [0] * len(parents)
@@ -155,7 +157,7 @@ def log_probabilities_in_tree(model: PreTrainedModel, tokens: Tensor, parents: S
         attention_mask=_mask(model, reads.to(tokens.device)),
         position_ids=torch.tensor(depths, device=tokens.device)[None],
         use_cache=False,
-        logits_to_keep=places,
+        logits_to_keep=list(places),
     ).logits[0]
     return (logits if len(logits) == len(places) else logits[places]).double().log_softmax(-1)
 

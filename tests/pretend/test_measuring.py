@@ -97,10 +97,13 @@ def test_replacement_is_that_of_the_cpu(count, saved, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_recall_is_that_of_the_cpu(count, saved, tmp_path):
-    words = np.arange(3, decoders.VOCABULARY)
+    """Questions stand in one row, also where layers lie on several GPUs."""
+    words, ways = np.arange(3, decoders.VOCABULARY), []
     contexts = recall.random_contexts(words, N, 2, cue=2, seed=0)
 
     def work(_folder, device):
-        return recall.measure_recall(opened(saved / "llama", device, count), contexts, words, 2, BATCH)
+        model = opened(saved / "llama", device, count)
+        return recall.measure_recall(model, contexts, words, 2, BATCH, say=ways.append)
 
     assert_same(*on_both(work, tmp_path, count), WITHIN)
+    assert ways == ["packed", "packed"]

@@ -163,7 +163,7 @@ def test_recall_is_told_by_place_where_there_is_enough(accuracy, ends, shape):
     values += [rows("none", RECALL, name, of, 0.5) for name, of in zip(EIGHTHS, ends, strict=True)]
     sentence = sentences.on_recall(part(pd.concat(values), 128), 200)
     assert re.search(rf"{re.escape(str(Interval(accuracy, accuracy - 0.09, accuracy + 0.09)))}.* 0\.005", sentence)
-    assert ("times as probable" in sentence) == (shape is not None)
+    assert ("times as much probability" in sentence) == (shape is not None)
     assert shape is None or shape.replace("token", "eighth") in sentence
     assert ("`--documents`" in sentence) == (shape is not None)
 

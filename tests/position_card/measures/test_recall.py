@@ -211,14 +211,14 @@ def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monk
 @pytest.mark.parametrize(
     ("way", "calls", "named"),
     [
-        (None, 0, (f"while recall was tried on a context of {N} tokens",)),
+        ("packed", 0, ("batch 1",)),
         ("packed", 1, ("batch 2",)),
         ("apart", 2, ("batch 2", "measure.tokens_per_batch")),
+        (None, 0, (f"while recall was tried on a context of {N} tokens",)),
     ],
 )
 def test_too_little_memory_names_what_takes_less(way, calls, named, monkeypatch):
-    """It is no reason to ask in another way."""
-    function = "next_token" if way == "apart" else "after_each"
+    function = "after_each" if way == "packed" else "next_token"
     pass_on, left = getattr(recall.forward, function), [calls]
 
     def full(*given, **named):

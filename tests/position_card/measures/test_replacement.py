@@ -1,5 +1,7 @@
 """What replacement measures of models whose answer is known, with and without the cache of a prefix."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from position_card.rollout.parts import eighths, logarithms_over_middle, words
 from tests import small_decoders
 from tests.refusals import refused
 from tests.small_decoders import VOCABULARY, llama, mistral
+from tools import decoders
 
 N = 24
 WINDOWS = [slice(12, 13), slice(0, 3), slice(1, 2), slice(N - 8, N), slice(N - 1, N)]  # in no order
@@ -87,9 +90,11 @@ def test_responses_are_those_of_plain_passes_of_moved_prompts(family):
 def test_with_the_cache_of_a_prefix_is_without(monkeypatch):
     model, tokens = llama(), prompts(5)
     windows, others = singles(*chosen_positions(N)), donors(tokens, 3, 0)
-    assert replacement._predict_and_try(model, replacement._embed(model, tokens[:1]))[1] is not None
+    assert replacement._predict_and_try(model, replacement._embed(model, tokens[:1]), 18)[1] is not None
     reused = responses(model, tokens, windows, others, [1], 3 * N)
-    monkeypatch.setattr(replacement, "_predict_and_try", forward.next_token)
+    monkeypatch.setattr(
+        replacement, "_predict_and_try", lambda model, prompts, start: forward.next_token(model, prompts)
+    )
     anew = responses(model, tokens, windows, others, [1], N)
     np.testing.assert_allclose(np.stack(reused), np.stack(anew), atol=1e-5)
     assert anew.total_variation.min() > 1e-4
@@ -108,21 +113,41 @@ def test_endings_behind_a_cache_pass_in_pieces(monkeypatch):
     monkeypatch.setattr(replacement, "PIECE", 4)
     found = responses(model, tokens, windows, others, [1], 2 * N)
     np.testing.assert_allclose(np.stack(found), expected(model, tokens, windows, others), atol=1e-5)
-    assert lengths == [4, 2, 1, 4, 4, 4, 3]  # of a trial with the last quarter, and of two places behind others
+    assert lengths == [4, 4, 4, 3, 1, 4, 4, 4, 3]  # of a trial with what follows 9 tokens, and of two places
 
 
-@pytest.mark.parametrize("cached", [False, True])
-def test_too_little_memory_is_one_line_and_no_reason_to_pass_all_tokens(cached, monkeypatch):
-    model, tokens, pass_on = llama(), prompts(2), forward.next_token
+def test_pieces_that_rotate_as_a_short_text_are_not_used(monkeypatch, caplog):
+    """Passes of up to 8 tokens have other frequencies than longer ones, and that of the last quarter has theirs."""
+    caplog.set_level("INFO")
+    monkeypatch.setattr(replacement, "PIECE", 4)
+    model, tokens, windows = decoders.small("phi3, long contexts"), prompts(2), singles(0, 2, 20)
+    others = donors(tokens, 1, 0)
+    found = responses(model, tokens, windows, others, [1], 2 * N)
+    np.testing.assert_allclose(np.stack(found), expected(model, tokens, windows, others), atol=1e-5)
+    assert "every replacement passes all tokens" in caplog.text
+
+
+def test_too_little_memory_is_one_line(monkeypatch):
+    model, tokens = llama(), prompts(2)
+    monkeypatch.setattr(forward, "next_token", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory")))
+    with refused("out of GPU memory while tokens were replaced", "(gpus)"):
+        responses(model, tokens, singles(0, 9), donors(tokens, 1, 0), [1], 2 * N)
+
+
+def test_too_little_memory_for_a_prefix_is_no_end(monkeypatch, caplog):
+    caplog.set_level("INFO")
+    model, tokens, windows, pass_on = llama(), prompts(2), singles(0, 9), forward.next_token
+    others = donors(tokens, 1, 0)
+    right = expected(model, tokens, windows, others)
 
     def full(model, inputs, cache=None, **named):
-        if cached and cache is None:
-            return pass_on(model, inputs, cache, **named)
-        raise torch.OutOfMemoryError("CUDA out of memory")
+        if cache is not None:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return pass_on(model, inputs, cache, **named)
 
     monkeypatch.setattr(forward, "next_token", full)
-    with refused("out of GPU memory", "tokens_per_batch", "(gpus)"):
-        responses(model, tokens, singles(0, 9), donors(tokens, 1, 0), [1], 2 * N)
+    np.testing.assert_allclose(np.stack(responses(model, tokens, windows, others, [1], 2 * N)), right, atol=1e-5)
+    assert "passes all tokens: there is too little memory" in caplog.text
 
 
 def test_a_cache_that_tells_something_else_is_not_used(monkeypatch):
@@ -137,7 +162,7 @@ def test_a_cache_that_tells_something_else_is_not_used(monkeypatch):
         return pass_on(*args, **named | {"position_ids": torch.arange(length)[None]})
 
     monkeypatch.setattr(model.model, "forward", forgetful)
-    assert replacement._predict_and_try(model, replacement._embed(model, tokens[:1]))[1] is None
+    assert replacement._predict_and_try(model, replacement._embed(model, tokens[:1]), 18)[1] is None
     np.testing.assert_allclose(responses(model, tokens, windows, others, [1], N).total_variation, right, atol=1e-5)
 
 
