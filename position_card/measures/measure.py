@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_card.core.runtime import InputError, log, out_of_memory
+from position_card.core.runtime import InputError, log
 from position_card.measures import kernels, passes, quantities
 from position_card.measures.passes import Resumption, Tally
 from position_card.measures.recency import FIRST_ROW
@@ -434,8 +434,6 @@ def losses_by_position(
                 return losses[:, np.isin(places, positions)]
             reason = "the head alone gives others"
         except passes.UNABLE as error:
-            if out_of_memory(error):
-                raise
             reason = f"the head cannot be asked alone ({error!r})"
     log.info("losses take a pass of their own: %s", reason)
     return quantities.losses(model, tokens)[:, positions - 1]

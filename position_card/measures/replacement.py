@@ -151,7 +151,8 @@ def _trial_start(n: int, bounds: Sequence[tuple[int, int]]) -> int:
     Where endings pass in pieces it is the shortest prefix that the windows with these bounds need: rotations that
     depend on how long a text is may be right in late pieces alone.
     """
-    return min((start for start, _ in bounds if start), default=n // 2) if n > PIECE else 3 * n // 4
+    late = 3 * n // 4
+    return min((start for start, _ in bounds if start), default=late) if n > PIECE else late
 
 
 def _predict_and_try(model: PreTrainedModel, embeddings: Tensor, start: int) -> tuple[Tensor, Cache | None]:

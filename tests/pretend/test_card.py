@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from position_card.card import command, measurements, subject
 from position_card.drawing import style
-from position_card.measures import cost
+from position_card.measures import cost, documents
 from tests import records
 from tests.conftest import REAL_GPUS
 from tests.position_card.card.conftest import numbered
@@ -62,9 +62,12 @@ def test_cards_on_two_gpus_are_those_of_the_cpu(tmp_path, monkeypatch):
     assert places == {"cpu": {"cpu"}, "balanced": {"cuda:0", "cuda:1"}}
 
 
-def test_answers_on_two_gpus_are_those_of_the_cpu(tmp_path):
-    documents = [{"text": f"w{word} w{word + 1}", "isgold": word == 4} for word in (4, 7, 9)]
-    records.write(tmp_path / "rows.jsonl", [{"question": "w3", "answers": ["w5 w8"], "ctxs": documents}] * 8)
+def test_answers_on_two_gpus_are_those_of_the_cpu(tmp_path, monkeypatch):
+    """The prompts of a record pass in one row on both."""
+    trees, reads_trees = [], documents.reads_trees
+    monkeypatch.setattr(documents, "reads_trees", lambda *given: trees.append(reads_trees(*given)) or trees[-1])
+    texts = [{"text": f"w{word} w{word + 1}", "isgold": word == 4} for word in (4, 7, 9)]
+    records.write(tmp_path / "rows.jsonl", [{"question": "w3", "answers": ["w5 w8"], "ctxs": texts}] * 8)
 
     def work(folder, device):
         where = ("--gpus", "2") if device == "cuda" else ("--device", "cpu")
@@ -73,6 +76,7 @@ def test_answers_on_two_gpus_are_those_of_the_cpu(tmp_path):
         return pd.read_csv(folder / "model/documents/rows/documents.csv")["log_probability"].to_numpy()
 
     assert_same(*on_both(work, tmp_path, 2), WITHIN)
+    assert trees == [True, True]
 
 
 @pytest.mark.skipif(REAL_GPUS, reason="a machine has the GPUs that it has")
